@@ -2,9 +2,10 @@
  * Annotations for traces that libgotrace writes: tasks, regions and logs, as in Go's runtime/trace,
  * and control of the recording. For C and C++11; link with nothing.
  *
- * In a program that runs without libgotrace.so everything here does nothing, at the price of one
- * branch; in one that runs with it but is not being recorded, of one call more. Any thread may call
- * anything at any time, in signal handlers too. errno is kept, but by what returns an error.
+ * Without libgotrace.so each function here does nothing and costs one branch. With libgotrace.so,
+ * while the program is not being recorded, it costs one call more. Any thread may call the
+ * annotations at any time, in signal handlers too. Only functions that return an error may change
+ * errno.
  *
  * Texts are copied, and cut after 1,024 bytes. A null pointer is an empty text.
  */
@@ -22,34 +23,36 @@ extern "C" {
 #define GOTRACE_WEAK __attribute__((weak))
 #endif
 
-/* Something that the program does for a while, in one thread or in several. 0: none. */
+/* A task: work that takes the program a while, in one thread or in several. 0: no task. */
 typedef uint64_t gotrace_task;
 
-/* A part of what one thread does, from a begin to an end. 0: not recorded. */
+/* A region: a span of one thread's work, from a begin to an end. 0: not recorded. */
 typedef uint64_t gotrace_region;
 
 /*
- * A task begins, as part of `parent` or of none. It may be ended by another thread, and be given to
- * regions and logs in all of them; after its end nothing should be. One name is one kind of task in
- * the viewer: what makes this one special is better logged.
+ * Begins and ends a task. `parent` is the task that it is part of, or 0. Any thread may end the
+ * task, and regions and logs of any thread may name it until then. The viewer groups tasks by name:
+ * give all tasks of one kind the same name, and log what distinguishes one of them.
  */
 gotrace_task gotrace_task_begin(gotrace_task parent, const char *name) GOTRACE_WEAK;
 void gotrace_task_end(gotrace_task task) GOTRACE_WEAK;
 
 /*
- * A region of the calling thread begins, and ends in the same thread. Regions are nested: those
- * still open inside one that ends, end with it. What is ended twice, or by another thread, is left
- * as it is. 64 may be open in a thread, with names of 8 KiB in all; more are not recorded.
+ * Begins and ends a region of the calling thread. Regions nest: the end of a region also ends the
+ * regions that are still open inside it. Ending a region twice, or from another thread, does
+ * nothing. A thread may have 64 open regions whose names take 8 KiB in all; further regions are not
+ * recorded.
  */
 gotrace_region gotrace_region_begin(gotrace_task task, const char *name) GOTRACE_WEAK;
 void gotrace_region_end(gotrace_region region) GOTRACE_WEAK;
 
-/* A message, at one moment; `category` may be empty. */
+/* Logs a message at this moment. `category` may be empty. */
 void gotrace_log(gotrace_task task, const char *category, const char *message) GOTRACE_WEAK;
 
 /*
- * Starts and stops recording; writes what the flight recorder holds to `path`, NULL: to where
- * GOTRACE_OUTPUT says. 0 or a positive errno; ENOSYS without libgotrace.so. Not in signal handlers.
+ * Start recording, stop recording, and write a snapshot of the flight recorder to `path` (NULL: to
+ * the file that GOTRACE_OUTPUT names). They return 0 or a positive errno, ENOSYS without
+ * libgotrace.so. They must not be called in signal handlers.
  */
 int gotrace_start(void) GOTRACE_WEAK;
 int gotrace_stop(void) GOTRACE_WEAK;
@@ -60,9 +63,9 @@ int gotrace_snapshot(const char *path) GOTRACE_WEAK;
 #endif
 
 /*
- * Whether there is a library. The address must come out of the global offset table: in a program
- * that is not position independent, linkers make all other references to what is missing zero for
- * ever.
+ * Whether libgotrace.so is loaded. The address must be read from the global offset table. In a
+ * program that is not position independent, linkers set all other references to an undefined weak
+ * symbol to zero for good.
  */
 #if defined(__x86_64__) && defined(__linux__)
 #define GOTRACE_HAS(fn)                                                                  \
@@ -94,7 +97,7 @@ int gotrace_snapshot(const char *path) GOTRACE_WEAK;
 namespace gotrace
 {
 
-/* From here to the end of the scope. */
+/* A task, and below a region, from the declaration of the object to the end of its scope. */
 class task
 {
   public:

@@ -4,6 +4,7 @@
 # Installs gotrace, as it stands beside this script, below PREFIX (/usr/local), or removes what that has put there. What
 # is here works where it is, too: bin/gotrace finds lib/libgotrace.so beside it. DESTDIR goes before PREFIX.
 set -eu
+given=$*
 remove=
 [ "${1:-}" != --remove ] || { remove=yes && shift; }
 if [ $# -gt 1 ] || case ${1:-} in -*) true ;; *) false ;; esac; then
@@ -19,6 +20,10 @@ if [ -z "$remove${DESTDIR:-}" ]; then
         exit 1
     }
 fi
+{ mkdir -p "$to" && [ -w "$to" ] && { [ ! -e "$to/bin" ] || [ -w "$to/bin" ]; }; } 2>/dev/null || {
+    echo "install.sh: $to cannot be written to. Run: sudo $0${given:+ $given}, or give a folder of yours as PREFIX" >&2
+    exit 1
+}
 find bin lib include share -type f | while read -r file; do
     if [ "$remove" ]; then
         rm -f "$to/$file"
@@ -28,3 +33,9 @@ find bin lib include share -type f | while read -r file; do
         mv "$to/$file.new" "$to/$file"
     fi
 done
+# Folders that only we use; bin, lib, include, share and share/man are the system's.
+if [ "$remove" ]; then
+    find share -depth -mindepth 1 -type d ! -path share/man | while read -r folder; do
+        rmdir "$to/$folder" 2>/dev/null || true
+    done
+fi

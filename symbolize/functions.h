@@ -1,12 +1,12 @@
-/* What of a function's name people want to read. */
-#ifndef GT_FUNCTIONS_H
-#define GT_FUNCTIONS_H
+/* The part of a function's name that people want to read. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-/* Whether it stands between a primitive and the program's own code: nobody looks for it. */
+/* Whether the function only wraps a primitive for the program's own code, so that readers do not
+ * look for it. */
 static inline bool gt_is_wrapper(const char *function)
 {
     static const char *const prefixes[] = {"std::", "__gnu_cxx::", "__gthread",
@@ -20,8 +20,8 @@ static inline bool gt_is_wrapper(const char *function)
 }
 
 /*
- * How much of a name is not its parameters, at the end: "f(int) const" is f; but
- * "(anonymous namespace)::f" and "f()::{lambda()#1}" are all names.
+ * The length of a name without the parameters at its end: of "f(int) const" that of "f", but of
+ * "(anonymous namespace)::f" and "f()::{lambda()#1}" the whole length.
  */
 static inline size_t gt_without_parameters(const char *function)
 {
@@ -40,5 +40,3 @@ static inline size_t gt_without_parameters(const char *function)
     }
     return end ? end : n;
 }
-
-#endif

@@ -13,7 +13,7 @@ static const char *const words[GT_PHRASES] = {
     [GT_PHRASE_PLACE] = "gotrace-place:",
 };
 
-/* The innermost one that does not just wrap what is called there. */
+/* The innermost frame whose function is no wrapper (gt_is_wrapper), else the outermost one. */
 static struct gt_sym_frame frame_at(struct gt_symbolizer *s, uint64_t epoch, uint64_t address)
 {
     enum { MAX = 32 };
@@ -26,8 +26,8 @@ static struct gt_sym_frame frame_at(struct gt_symbolizer *s, uint64_t epoch, uin
 }
 
 /*
- * How much of a name is told: what stands for the same thing has to be cut in the same place in
- * all texts, whatever stands before it there.
+ * The length to which a name is cut. It depends on the name alone: phrases for the same thing must
+ * be equal in all texts, whatever stands before them.
  */
 static size_t cut(const char *name, size_t n)
 {
@@ -39,7 +39,7 @@ static size_t cut(const char *name, size_t n)
     return n;
 }
 
-/* A number stands for the rest of a long one. */
+/* Appends a name. A hash replaces the rest of a long one. */
 static void add_name(struct gt_strbuf *t, const char *name)
 {
     size_t n = cut(name, strlen(name));
@@ -73,7 +73,7 @@ static bool add_variable(struct gt_strbuf *t, struct gt_symbolizer *s, uint64_t 
     return true;
 }
 
-/* As one item of a list. */
+/* Appends a function without parameters, as one item of a list. */
 static void add_function(struct gt_strbuf *t, const struct gt_sym_frame *frame)
 {
     gt_strbuf_add_item(t, frame->func, cut(frame->func, gt_without_parameters(frame->func)));

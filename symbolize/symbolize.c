@@ -1,44 +1,47 @@
 /*
- * See symbolize.h. Each module gets tables of its own, keyed by the record in the module map: at
- * other times other modules were at the same addresses.
+ * See symbolize.h. Each module has tables of its own, keyed by its record in the module map: other
+ * modules may have been at the same addresses at other times.
  */
 #include "symbolize.h"
 
-#include "files.h"
-#include "modules.h"
-#include "names.h"
-#include "symbols.h"
+#include "symbolize/elf/files.h"
+#include "symbolize/elf/modules.h"
+#include "symbolize/dwarf/die_names.h"
+#include "symbolize/elf/symbols.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
-enum { CHAIN_MAX = 64 }; /* inlined into each other at one address */
+enum { CHAIN_MAX = 64 }; /* functions inlined into each other at one address */
+enum { RECENT_FIRST = 1 << 20, PAGE = 4096 };
 
 struct answer {
     int n;
     struct gt_sym_frame frame[];
 };
 
-/* A module as far as it has been opened. */
+/* An opened module. */
 struct opened {
     struct opened *next;
     const struct gt_module *module;
     struct gt_files files;
     struct gt_packed packed, packed_alt;
-    struct gt_image *debug; /* with DWARF, not opened yet; else NULL */
+    struct gt_image *debug; /* an image with DWARF that is not opened yet; else NULL */
     Elf *elf[2];            /* of dwarf and of alt */
     Dwarf *dwarf, *alt;
     struct gt_units units;
     struct gt_line_reader line_reader;
-    struct gt_symbols symbols, variables; /* variables: when first asked for */
-    struct gt_memo answers;               /* by address */
-    struct gt_memo which;                 /* of variables that share a name, by address */
+    struct gt_symbols symbols, variables; /* variables: read on first use */
+    struct gt_memo answers;               /* frames, by address */
+    struct gt_arena recent; /* of answers and of the units' walks: see forget_recent */
+    size_t room;            /* bytes of `recent` beyond which it is forgotten */
+    struct gt_memo which;   /* results of find_which, by address */
 };
 
 struct gt_symbolizer {
     uint32_t generation; /* gt_elfutils_generation() */
-    bool holds;          /* files that may be out of reach: see gt_symbolize_hold */
+    bool holds;          /* the files may be out of reach: see gt_symbolize_hold */
     struct opened *opened;
     struct gt_arena arena;
     struct gt_names names;
@@ -46,7 +49,7 @@ struct gt_symbolizer {
     char nameless[32];
 };
 
-/* When there is no memory for another: knows no names, keeps nothing. */
+/* The symbolizer without memory: knows no names and keeps nothing. */
 static struct gt_symbolizer poor GT_SPARSE;
 
 struct gt_symbolizer *gt_symbolizer_new(void)
@@ -88,11 +91,12 @@ static void close_module(struct opened *o)
     gt_symbols_free(&o->symbols);
     gt_symbols_free(&o->variables);
     gt_memo_free(&o->answers);
+    gt_arena_free(&o->recent);
     gt_memo_free(&o->which);
     gt_files_close(&o->files);
 }
 
-/* What elfutils gave us before a fork interrupted it is lost, and its memory with it. */
+/* Drops all results of elfutils after a fork has interrupted it. Their memory is lost. */
 static void start_over(struct gt_symbolizer *s)
 {
     s->opened = NULL;
@@ -108,7 +112,7 @@ static void enter(struct gt_symbolizer *s, jmp_buf *bail)
         start_over(s);
 }
 
-/* Inside. */
+/* Closes all modules. Between gt_elfutils_enter and gt_elfutils_leave. */
 static void close_all(struct gt_symbolizer *s)
 {
     while (s->opened) {
@@ -143,7 +147,7 @@ static Dwarf *open_dwarf(const struct gt_elfutils *dw, const struct gt_image *im
     return *elf ? dw->dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
 }
 
-/* A section as libdw sees it, whatever it was packed by, as before 2012 those of another name. */
+/* A section as libdw sees it, uncompressed. packed: the name of compressed sections before 2012. */
 static struct gt_section contents(const struct gt_elfutils *dw, Elf *elf,
                                   const struct gt_image *image, const char *name,
                                   const char *packed)
@@ -154,7 +158,8 @@ static struct gt_section contents(const struct gt_elfutils *dw, Elf *elf,
     return data ? (struct gt_section){data->d_buf, data->d_size} : (struct gt_section){0};
 }
 
-/* When first asked for: most threads' stacks end in libc, and only there are they in it. */
+/* Opens a module's DWARF, on first use. Most stacks are in libc only at their root, which needs no
+ * DWARF: see is_root. */
 static void open_units(struct gt_symbolizer *s, const struct gt_elfutils *dw, struct opened *o)
 {
     const struct gt_image *image = o->debug;
@@ -173,7 +178,9 @@ static void open_units(struct gt_symbolizer *s, const struct gt_elfutils *dw, st
         .dw = dw,
         .dwarf = o->dwarf,
         .packed = &o->packed,
+        .image = {image, &o->files.alt},
         .arena = &s->arena,
+        .walks = &o->recent,
         .info = contents(dw, o->elf[0], image, ".debug_info", ".zdebug_info"),
         .abbrev = contents(dw, o->elf[0], image, ".debug_abbrev", ".zdebug_abbrev"),
         .base = o->module->lo - o->module->bias,
@@ -198,15 +205,17 @@ static void open_module(struct opened *o)
 {
     gt_files_open(&o->files, o->module);
     struct gt_image *dwarf = gt_files_dwarf(&o->files);
-    /* Before anything points into them: both may move. */
+    /* Before any pointer into the images exists: both may move. */
     if (dwarf && gt_packed_open(&o->packed, dwarf) && gt_packed_open(&o->packed_alt, &o->files.alt))
         o->debug = dwarf;
     o->symbols = symbols_of(o, GT_FUNCTIONS);
+    o->room = RECENT_FIRST;
 }
 
 /*
- * Whether a program loads ever new modules and unloads them again. What all have in common, memory
- * for names, is not given back for one of them: it begins anew then, with those in use.
+ * Whether a program keeps loading new modules and unloading them again. The memory for names is
+ * shared by all modules and cannot be freed for a single one. So the caller then closes all modules
+ * and opens those that are in use again.
  */
 static bool too_many_gone(const struct gt_symbolizer *s)
 {
@@ -217,11 +226,22 @@ static bool too_many_gone(const struct gt_symbolizer *s)
     return gone > GONE_MAX;
 }
 
+/* Opens a module's files again after a mapped one has changed: reading behind the end of a
+ * truncated file would end the program by SIGBUS. */
+static void open_again(struct opened *o)
+{
+    close_module(o);
+    *o = (struct opened){.next = o->next, .module = o->module};
+    open_module(o);
+}
+
 static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_module *m)
 {
     struct opened *o = s->opened;
     while (o && o->module != m)
         o = o->next;
+    if (o && gt_files_have_changed(&o->files))
+        open_again(o);
     if (o)
         return o;
     if (!s->holds && too_many_gone(s))
@@ -247,7 +267,7 @@ static uint32_t number(const struct gt_elfutils *dw, Dwarf_Die *die, unsigned na
     return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Where the code at addr comes from. */
+/* The source file and line of the code at addr. */
 static struct gt_sym_frame place(struct opened *o, struct gt_unit *unit, uint64_t addr)
 {
     if (!unit->lines.read)
@@ -258,28 +278,47 @@ static struct gt_sym_frame place(struct opened *o, struct gt_unit *unit, uint64_
     return (struct gt_sym_frame){NULL, gt_lines_file(&unit->lines, at->file), at->line};
 }
 
+/*
+ * Keeps the program small that looks up its own names: what was found lately in a module is
+ * forgotten once it takes more than its room. A program that comes back to units that were
+ * forgotten gets twice the room, so that no program walks its units much more than twice.
+ */
+static void forget_recent(struct gt_symbolizer *s, struct opened *o)
+{
+    if (gt_arena_bytes(&o->recent) <= o->room)
+        return;
+    o->room *= o->units.again ? 2 : 1;
+    gt_units_forget(&o->units);
+    gt_memo_free(&o->answers);
+    gt_arena_free(&o->recent);
+    gt_memo_free(&s->names.memo);
+}
+
 /* Frames from debug information, innermost first; 0 when there is none for the address. */
 static int from_dwarf(struct gt_symbolizer *s, const struct gt_elfutils *dw, struct opened *o,
                       uint64_t addr, bool *linked)
 {
-    struct gt_found node;
     if (o->debug)
         open_units(s, dw, o);
-    struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr, &node) : NULL;
+    struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr) : NULL;
     Dwarf_Die die;
     int n = 0;
     if (!unit)
         return 0;
+    if (!unit->walked)
+        forget_recent(s, o);
+    struct gt_found node = gt_units_node(&o->units, unit, addr);
     struct gt_sym_frame f = place(o, unit, addr);
-    *linked = !unit->qualifies; /* C: its names are its symbols */
+    *linked = !unit->qualifies; /* in C, names are symbols */
     for (; node.in; node = gt_node_around(node)) {
-        n -= n == CHAIN_MAX; /* the outermost is kept */
+        n -= n == CHAIN_MAX; /* keep the outermost frame */
         if (!dw->dwarf_offdie(o->dwarf, unit->start + node.in->node[node.id].offset, &die))
             break;
+        gt_units_touch(&o->units, PAGE);
         f.func = gt_names_of_die(&s->names, &o->units, &die, linked);
         *linked |= !unit->qualifies;
         s->frames[n++] = f;
-        /* The next one out stands at the call. */
+        /* The next outer frame stands at the call. */
         f = (struct gt_sym_frame){NULL,
                                   gt_lines_file(&unit->lines, number(dw, &die, DW_AT_call_file)),
                                   number(dw, &die, DW_AT_call_line)};
@@ -305,7 +344,8 @@ static bool is_mangled(const char *symbol)
     return strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0;
 }
 
-/* libc's sources say ___pthread_mutex_lock and __GI_qsort; people do not. */
+/* Whether `symbol` is the public form of `name`. libc's sources say ___pthread_mutex_lock and
+ * __GI_qsort; people do not. */
 static bool is_public_name(const char *symbol, const char *name)
 {
     size_t len = strlen(symbol), whole = strlen(name);
@@ -313,8 +353,9 @@ static bool is_public_name(const char *symbol, const char *name)
 }
 
 /*
- * Where libc calls a thread's routine, its last destructors, or main. Every stack ends so, nobody
- * asks in which line, and it lies far back in libc's debug information.
+ * Whether the function is one in which libc calls a thread's routine, its last destructors, or
+ * main. Every stack ends in such a function. Its line is of no use, and finding it means to unpack
+ * much of libc's debug information.
  */
 static bool is_root(const struct gt_module *m, const char *symbol)
 {
@@ -339,18 +380,23 @@ static bool is_root(const struct gt_module *m, const char *symbol)
     return false;
 }
 
-/* Fills s->frames; returns how many. */
+/* Fills s->frames. Returns their number. */
 static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 {
     bool linked = false;
     /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
     struct gt_symbol found;
     const char *symbol = gt_symbols_find(&o->symbols, addr, &found) ? found.name : NULL;
+    bool begins = symbol && found.addr == addr;
     bool asks = (o->debug || o->dwarf) && !is_root(o->module, symbol);
     const struct gt_elfutils *dw = asks ? gt_elfutils_get() : NULL;
     int n = dw ? from_dwarf(s, dw, o, addr, &linked) : 0;
     if (n == 0)
         s->frames[n++] = (struct gt_sym_frame){0};
+    if (begins && n > 1) { /* the address of a thread's routine, or of none of the inlined ones */
+        s->frames[0] = s->frames[n - 1];
+        n = 1;
+    }
     struct gt_sym_frame *outer = &s->frames[n - 1];
     if (symbol &&
         (!outer->func || (!linked && is_mangled(symbol)) || is_public_name(symbol, outer->func)))
@@ -380,13 +426,14 @@ static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_
         out[0] = (struct gt_sym_frame){"?", gt_module_name(m), 0};
         return 1;
     }
-    uint64_t *slot = gt_memo_at(&o->answers, pc);
-    const struct answer *known = slot ? (const struct answer *)(uintptr_t)*slot : NULL;
+    uint64_t at = gt_memo_find(&o->answers, pc), *slot;
+    const struct answer *known = (const struct answer *)(uintptr_t)at;
     if (known)
         return copy_out(known->frame, known->n, out, max);
     int n = look_up(s, o, pc - m->bias);
-    struct answer *fresh = gt_arena_alloc(&s->arena, sizeof *fresh + (size_t)n * sizeof *s->frames);
-    if (fresh && slot) {
+    struct answer *fresh =
+        gt_arena_alloc(&o->recent, sizeof *fresh + (size_t)n * sizeof *s->frames);
+    if (fresh && (slot = gt_memo_at(&o->answers, pc))) {
         fresh->n = n;
         memcpy(fresh->frame, s->frames, (size_t)n * sizeof *s->frames);
         *slot = (uint64_t)(uintptr_t)fresh;
@@ -394,7 +441,7 @@ static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_
     return copy_out(s->frames, n, out, max);
 }
 
-/* Outside all modules: generated code, mostly. */
+/* Names an address outside all modules, mostly of generated code. */
 static int nameless(struct gt_symbolizer *s, uint64_t pc, struct gt_sym_frame *out)
 {
     struct gt_strbuf t = gt_strbuf_start(s->nameless, sizeof s->nameless);
@@ -414,7 +461,7 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
         out[0] = (struct gt_sym_frame){"?", m ? gt_module_name(m) : "", 0};
         return 1;
     }
-    /* Damage that libdw answers with an assertion: the answer is the symbol, or the offset. */
+    /* libdw failed an assertion on damaged data: answer with the symbol, or the offset. */
     if (setjmp(bail) != 0)
         gt_elfutils_give_up();
     enter(s, &bail);
@@ -423,7 +470,8 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     return n;
 }
 
-/* Of several in a module its source; where that does not tell, its address there. */
+/* Appends the source of a variable that is one of several of its name in a module. If the source is
+ * not unique, appends the variable's ELF address. */
 static void add_source(struct gt_strbuf *t, const struct opened *o, const struct gt_symbol *v)
 {
     const struct gt_image *images[] = {&o->files.main, &o->files.debug};
@@ -519,7 +567,7 @@ void gt_symbolize_hold(struct gt_symbolizer *s)
             continue;
         if (setjmp(bail) == 0) {
             enter(s, &bail);
-            gt_elfutils_get(); /* while files can be opened */
+            gt_elfutils_get(); /* load it while files can be opened */
             hold(s, m);
         } else
             gt_elfutils_give_up();

@@ -3,8 +3,11 @@
 A test fails after LIMIT seconds, or after the number in `@pytest.mark.limit(seconds)`; all processes it started
 through `lib.proc` are then killed with their process groups.
 
-`run.py` first runs the tests marked `beside`, a file in each of two processes. They come out alike however busy the machine
+`run.py` first runs the tests marked `beside`, a file in each of three processes. They come out alike however busy the machine
 is. Then it runs the others, one after another. Where both kinds meet (`pytest -n 2`) a lock keeps them apart.
+
+With `--short` tests marked `long` are left out, and a test with several parameters is run with each value of each, not
+with each combination.
 """
 
 import fcntl
@@ -15,15 +18,15 @@ import signal
 
 import pytest
 
-from lib import AARCH64, LIBRARY, UNIT_TESTS, classes, gotools, proc, results
+from lib import AARCH64, ALL, LIBRARY, UNIT_TESTS, classes, gotools, proc, results
 
-LIMIT = 60
-ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
+LIMIT = 180  # what takes 10 s on an idle machine ends in time where sixty processes want two CPUs
 INSIDE = "GOTRACE_TEST_BUILD" in os.environ  # a test of test_debug.py, which waits for the others itself
 SKIPPED = 77  # a unit test's exit status
 
 
 def pytest_addoption(parser):
+    parser.addoption("--short", action="store_true", help="no tests marked long, each value of each parameter, not each combination")
     parser.addoption("--part", choices=["beside", "alone"], help="only the tests that may run beside others, or only the rest")
     parser.addoption("--results", metavar="DIR", help="a folder that gets a line for each test, and the files of tests that failed")
 
@@ -33,7 +36,10 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{name}: {what}")
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
     config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
+    config.addinivalue_line("markers", "long: is left out by --short")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
+    config.addinivalue_line("markers", "urgent: what the test runs has a real-time priority, where that is allowed")
+    config.addinivalue_line("markers", "alone: never beside another test, whatever its file is marked")
     if config.option.results and not hasattr(config, "workerinput"):
         config.pluginmanager.register(results.Results(config.option.results))
     if AARCH64:
@@ -48,18 +54,48 @@ def pytest_configure(config):
 
 
 def _beside(item):
-    return bool(item.get_closest_marker("beside")) and classes.class_of(item) != "measured"
-
-
-def _is_wanted(item, part):
-    if classes.class_of(item) == "foreign" and not ALL:
+    if item.get_closest_marker("alone") or classes.class_of(item) == "measured":
         return False
-    return not part or _beside(item) == (part == "beside")
+    return bool(item.get_closest_marker("beside"))
+
+
+def _values(item):
+    """What each `parametrize` gives this run of a test, and each fixture with parameters."""
+    params = getattr(item, "callspec", None) and item.callspec.params or {}
+    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    together = [tuple(n.strip() for n in (name.split(",") if isinstance(name, str) else name)) for name in names]
+    together += [(name,) for name in params if not any(name in some for some in together)]
+    return {(some, *(id(params[name]) for name in some)) for some in together} or {None}
+
+
+def _chosen(items):
+    """Of each short test the fewest runs, about, in which each value of each parameter is."""
+    tests, chosen = {}, set()
+    for item in items:
+        if not item.get_closest_marker("long"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for runs in tests.values():
+        ahead = set().union(*map(_values, runs))
+        while ahead:
+            best = max(runs, key=lambda run: len(_values(run) & ahead))
+            ahead -= _values(best)
+            chosen.add(best)
+    return chosen
+
+
+def _wanted(items, option):
+    """The tests that this run is for."""
+    wanted = _chosen(items) if option.short else set(items)
+    if not ALL:
+        wanted = {item for item in wanted if classes.class_of(item) != "foreign"}
+    if option.part:
+        wanted = {item for item in wanted if _beside(item) == (option.part == "beside")}
+    return wanted
 
 
 def pytest_collection_modifyitems(config, items):
     """Files that have both kinds come after those that have nothing to wait for."""
-    wanted = {item for item in items if _is_wanted(item, config.option.part)}
+    wanted = _wanted(items, config.option)
     config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
     items[:] = [item for item in items if item in wanted]
     waiting = {item.location[0] for item in items if not _beside(item)}
@@ -73,6 +109,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
+    proc.urgent = bool(item.get_closest_marker("urgent"))
     with open(__file__) as file:
         if not INSIDE:
             fcntl.flock(file, fcntl.LOCK_SH if _beside(item) else fcntl.LOCK_EX)

@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
-#define BOX_CHUNK (64u << 10) /* all of whose pages are there at once */
+#define BOX_CHUNK (64u << 10) /* the box takes space for all pages of a chunk at once */
 
-/* A cache line. */
+/* Fills a cache line. */
 struct gt_chunk {
-    _Alignas(64) _Atomic size_t used; /* more than size: what did not fit was asked for, too */
+    _Alignas(64) _Atomic size_t used; /* above `size` once an allocation did not fit */
     size_t size;
     struct gt_chunk *before;
 };
@@ -49,7 +49,7 @@ bool gt_vector_reserve(struct gt_vector *v, size_t bytes)
     if (bytes <= v->bytes)
         return true;
     if (bytes > SIZE_MAX / 2)
-        return false; /* a size that others gave: no power of two is as large */
+        return false; /* sizes may come from a file; no power of two is that large */
     struct gt_vector old = *v;
     size_t more = old.bytes ? old.bytes : 64u << 10;
     while (more < bytes)
@@ -73,7 +73,7 @@ void gt_vector_empty(struct gt_vector *v)
     gt_pages_free(old.at, old.bytes);
 }
 
-/* In place of `full`, unless somebody else was faster. false: no memory. */
+/* Puts a new chunk in place of `full`, unless another thread was faster. false: no memory. */
 static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
     size_t head = arena->align > sizeof *full ? arena->align : sizeof *full;
@@ -119,6 +119,14 @@ const char *gt_arena_text(struct gt_arena *arena, const char *text)
 {
     const char *copy = gt_arena_copy(arena, text, strlen(text) + 1);
     return copy ? copy : "?";
+}
+
+size_t gt_arena_bytes(const struct gt_arena *arena)
+{
+    size_t bytes = 0;
+    for (const struct gt_chunk *c = atomic_load(&arena->chunk); c; c = c->before)
+        bytes += c->size;
+    return bytes;
 }
 
 void gt_arena_free(struct gt_arena *arena)

@@ -13,16 +13,16 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* What a program needs that has a few threads and ends soon. */
+/* Space that is taken at first: enough for a program that has a few threads and ends soon. */
 enum { TABLES_FIRST = 256 << 10, BUFFERS_FIRST = 512 << 10 };
 
-/* Tables come in few sizes, which are used again. */
+/* Tables come in few sizes. A freed table is reused for one of its size. */
 enum { SIZES = 4 };
 
 struct gt_box *gt_box;
 
-static uint64_t tables_taken, buffers_taken; /* up to there is space; offsets */
-static uint64_t next_kept;                   /* its place, if there is room up to the end */
+static uint64_t tables_taken, buffers_taken; /* offsets up to which there is disk space */
+static uint64_t next_kept;                   /* where the next kept pages go, if they fit */
 
 static struct {
     _Atomic size_t size;
@@ -30,8 +30,8 @@ static struct {
 } given_back[SIZES];
 
 /*
- * Space is taken before it is used: a store into a file for which the disk has none left would end
- * the process.
+ * Takes disk space for memory before it is used: a store into a page for which the disk has no
+ * space left would end the process.
  */
 static bool take_space(void *p, size_t size)
 {
@@ -41,14 +41,17 @@ static bool take_space(void *p, size_t size)
     return taken;
 }
 
-/* A signal would come of a file that is too large. */
+/* ftruncate(2) beyond RLIMIT_FSIZE would raise a signal. */
 static bool may_be_so_large(size_t size)
 {
     struct rlimit most;
     return getrlimit(RLIMIT_FSIZE, &most) == 0 && size <= most.rlim_cur;
 }
 
-/* The same by writing there, which is several times as fast where pages come in large folios. */
+/*
+ * Takes disk space for a range by writing zeros: several times as fast as take_space, if pages come
+ * in large folios.
+ */
 static bool take_ahead(int fd, uint64_t from, uint64_t size)
 {
     static const char zeros[16 * GT_BOX_PAGE];
@@ -89,7 +92,10 @@ static size_t pages(size_t size)
     return (size + GT_BOX_PAGE - 1) & ~(size_t)(GT_BOX_PAGE - 1);
 }
 
-/* Twice what is kept: so there is always room in one piece, whatever does not fit at the end. */
+/*
+ * Room for kept pages is twice `kept`: then there is always a free piece, even if pages do not fit
+ * at the end and go to the beginning.
+ */
 int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers, size_t kept)
 {
     size_t from = GT_BOX_PAGE + GT_BOX_LIVE + tables, to = pages(from + buffers);
@@ -112,19 +118,15 @@ int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers, size_t k
     return 0;
 }
 
-/*
- * So much of what is left before `limit`, for which there is space up to `taken` already. NULL:
- * there is not so much, or no space for it.
- */
-static void *take(_Atomic uint64_t *end, uint64_t limit, uint64_t taken, size_t size)
+/* Allocates `size` bytes that end before `limit`. NULL: there is no room. */
+static void *reserve(_Atomic uint64_t *end, uint64_t limit, size_t size)
 {
     uint64_t at = atomic_load_explicit(end, memory_order_relaxed);
     do {
         if (limit - at < size)
             return NULL;
     } while (!atomic_compare_exchange_weak(end, &at, at + size));
-    void *p = (char *)gt_box + at;
-    return at + size <= taken || take_space(p, size) ? p : NULL;
+    return (char *)gt_box + at;
 }
 
 void gt_box_count_outside(size_t size)
@@ -151,20 +153,42 @@ static void *again(size_t size)
     return NULL;
 }
 
+/* Whether there is disk space for a range of the box, after taking it. Up to `taken` there is. */
+static bool has_space(void *p, size_t size, uint64_t taken)
+{
+    return (uint64_t)((char *)p + size - (char *)gt_box) <= taken || take_space(p, size);
+}
+
+static void *new_table(size_t size)
+{
+    void *p = reserve(&gt_box->tables_end, gt_box->buffers, size);
+    return p && has_space(p, size, tables_taken) ? p : NULL;
+}
+
 void *gt_box_alloc_table(size_t size)
 {
     void *p = NULL;
     if (gt_box && !(p = again(pages(size))))
-        p = take(&gt_box->tables_end, gt_box->buffers, tables_taken, pages(size));
+        p = new_table(pages(size));
     return or_elsewhere(p, size);
+}
+
+bool gt_box_fill(void *p, size_t size)
+{
+    return !gt_box_has(p) || has_space(p, size, buffers_taken);
+}
+
+void *gt_box_alloc_outside(size_t size)
+{
+    if (gt_box)
+        atomic_fetch_add(&gt_box->buffers_outside, size);
+    return or_elsewhere(NULL, size);
 }
 
 void *gt_box_alloc_buffer(size_t size)
 {
-    void *p = gt_box ? take(&gt_box->buffers_end, gt_box->kept, buffers_taken, size) : NULL;
-    if (!p && gt_box)
-        atomic_fetch_add(&gt_box->buffers_outside, size);
-    return or_elsewhere(p, size);
+    void *p = gt_box ? reserve(&gt_box->buffers_end, gt_box->kept, size) : NULL;
+    return p && gt_box_fill(p, GT_BOX_PAGE) ? p : gt_box_alloc_outside(size);
 }
 
 void *gt_box_alloc_kept(size_t size)
@@ -179,7 +203,7 @@ void *gt_box_alloc_kept(size_t size)
     return p;
 }
 
-/* Of a size that is not among the few it is forgotten. */
+/* Keeps a table for reuse. One whose size is not among the first SIZES is forgotten. */
 static void free_table(void *p, size_t size)
 {
     for (int i = 0; i < SIZES; i++) {
@@ -196,10 +220,10 @@ void gt_box_free(void *p, size_t size)
     if ((uint64_t)((char *)p - (char *)gt_box) < gt_box->kept)
         free_table(p, pages(size));
     else
-        madvise(p, size, MADV_REMOVE); /* its space, too, where the file system can do that */
+        madvise(p, size, MADV_REMOVE); /* frees disk space, too, if the file system can */
 }
 
-/* While the parent's threads add to the tables: those that are kept may lie a little further. */
+/* How much further than tables_end is copied: the parent's threads add tables meanwhile. */
 enum { MORE = 16 << 20 };
 
 static void make_own(void *p, size_t size)

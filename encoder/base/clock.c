@@ -9,15 +9,15 @@
 /* A measurement over this time is right to better than a millionth. */
 #define EXACT_NS 50000000
 /*
- * The clocks' noise is some 50 ns, over a generation that takes no longer than this, too. Who lives
- * for less has to wait here. Durations of others are right to 0.1 %.
+ * The clocks' noise is some 50 ns, even over a generation as short as this. A process that has
+ * lived for less waits here. Durations of longer generations are right to 0.1 %.
  */
 #define RIGHT_NS 200000
 #define ROUGH_NS 50000
 
 struct gt_clock gt_clock;
 
-/* Both clocks at first; a forked child has its parent's, and need not measure anew. */
+/* Both clocks at the first gt_clock_init. A forked child inherits them, and measures no more. */
 static uint64_t first_counter, first_mono;
 
 static int by_syscall(clockid_t clock, struct timespec *ts)
@@ -27,15 +27,15 @@ static int by_syscall(clockid_t clock, struct timespec *ts)
 
 int (*gt_clock_read)(clockid_t, struct timespec *) = by_syscall;
 
-/* Once: a child of a fork behind libc's back must not ask the loader, whose lock may be held. */
+/* Looks only once: a child that bypassed libc's fork must not take the loader's lock. */
 static void find_vdso(void)
 {
     static bool looked;
     if (looked)
         return;
     looked = true;
-    if (!getauxval(AT_SYSINFO_EHDR)) /* dlopen's message of that is freed when the program's heap is
-                                        counted */
+    if (!getauxval(AT_SYSINFO_EHDR)) /* dlopen's error message would be freed while the program's
+                                        heap is counted */
         return;
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
     void *fn = vdso ? dlsym(vdso, GT_ARCH_VDSO_CLOCK_GETTIME) : NULL;
@@ -114,7 +114,9 @@ void gt_clock_use_ns(void)
     gt_clock = (struct gt_clock){.hz = 1000000000u, .rough_hz = 1000000000u};
 }
 
-/* Units a second since the first gt_clock_init, at least least_ns ago; *over_ns: how long that was.
+/*
+ * Units per second since the first gt_clock_init. Waits until that is at least least_ns ago;
+ * *over_ns: how long ago it is.
  */
 static uint64_t measure(uint64_t least_ns, uint64_t *over_ns)
 {

@@ -6,10 +6,9 @@
  *
  * gt_clock_now may be called from any context after gt_clock_init.
  */
-#ifndef GT_CLOCK_H
-#define GT_CLOCK_H
+#pragma once
 
-#include "arch/arch.h"
+#include "encoder/base/arch/arch.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,19 +21,19 @@ struct gt_clock {
     bool hardware;             /* counter register usable; else CLOCK_MONOTONIC */
     uint64_t mono0;            /* CLOCK_MONOTONIC ns read together with base */
     uint64_t hz;               /* units a second; 0 until gt_clock_hz fixed it */
-    _Atomic uint64_t rough_hz; /* the same, less exactly and earlier; 0 until asked for */
+    _Atomic uint64_t rough_hz; /* measured earlier, less exactly; 0 until needed */
 };
 
 extern struct gt_clock gt_clock;
 
 void gt_clock_init(void);
 
-/* Instead, for who writes what was recorded before: a unit is a nanosecond. */
+/* Instead of gt_clock_init, to write what was recorded before: a unit is a nanosecond. */
 void gt_clock_use_ns(void);
 
 /*
  * Units per second, measured over the time since gt_clock_init. The first call that comes late
- * enough to be exact fixes it: all generations of a trace must use one frequency, or their
+ * enough to be exact fixes the value: all generations of a trace must use one frequency, or their
  * timelines drift apart. (The very first generation may be off by tens of nanoseconds, however long
  * it is.) Drain side only.
  */
@@ -44,12 +43,28 @@ uint64_t gt_clock_hz(void);
 uint64_t gt_clock_units(uint64_t ns);
 
 /*
- * The kernel's own clock_gettime, in the vDSO where there is one: the program's may be another
- * preload's (libfaketime), with a time of its own or none that passes. Tests put theirs here.
+ * The kernel's own clock_gettime, in the vDSO where there is one. The program's clock_gettime may
+ * be another preload's (libfaketime), and return other times or always the same. Tests replace it.
  */
 extern int (*gt_clock_read)(clockid_t clock, struct timespec *ts);
 
 uint64_t gt_clock_monotonic_raw(void);
+
+/*
+ * The clock of a thread's CPU time, as pthread_getcpuclockid returns it, and the thread of such a
+ * clock: make_thread_cpuclock in the kernel's include/linux/posix-timers.h. tid: the kernel's.
+ */
+enum { GT_CLOCK_PER_THREAD = 4, GT_CLOCK_SCHEDULED = 2, GT_CLOCK_SHIFT = 3 };
+
+static inline clockid_t gt_clock_of_thread(uint32_t tid)
+{
+    return (clockid_t)(~tid << GT_CLOCK_SHIFT | GT_CLOCK_PER_THREAD | GT_CLOCK_SCHEDULED);
+}
+
+static inline uint32_t gt_clock_thread(clockid_t clock)
+{
+    return ~(uint32_t)(clock >> GT_CLOCK_SHIFT);
+}
 
 /* The trace's clock, CLOCK_MONOTONIC and the time of day at one moment. */
 struct gt_clock_snapshot {
@@ -74,10 +89,8 @@ static inline uint64_t gt_clock_now(void)
     return gt_clock_units_of(gt_clock_counter());
 }
 
-/* The trace's clock and another one at one moment. */
+/* Reads the trace's clock and `clock` at one moment. */
 void gt_clock_pair(clockid_t clock, uint64_t *units, uint64_t *ns);
 
-/* The time of day, in ns, when CLOCK_MONOTONIC was 0, by both as they are now. */
+/* The time of day, in ns, when CLOCK_MONOTONIC was 0, computed from both clocks as they are now. */
 uint64_t gt_clock_wall_at_0(void);
-
-#endif

@@ -11,7 +11,7 @@
 
 enum { LOCKS_MAX = 8 };
 
-/* Changed by its own thread; a handler that interrupts that puts things back as it found them. */
+/* Only its own thread changes it. A signal handler that interrupts a change leaves it as it was. */
 static __thread struct {
     const void *lock[LOCKS_MAX];
     enum gt_rank rank[LOCKS_MAX];
@@ -46,7 +46,7 @@ void gt_debug_locked(const void *lock, enum gt_rank rank)
     self.rank[self.locks++] = rank;
 }
 
-/* One that is not among them was taken before the thread left our code, or a parent forked. */
+/* Ignores a lock that is not listed: the thread took it before gt_debug_abandon. */
 void gt_debug_unlock(const void *lock)
 {
     int i = self.locks - 1;

@@ -3,10 +3,11 @@
 
 #include "box.h"
 #include "futex.h"
+#include "sparse.h"
 
 #include <string.h>
 
-static struct gt_era first = {.number = 1, .bytes = sizeof first};
+static struct gt_era first GT_SPARSE_DATA = {.number = 1, .bytes = sizeof first};
 
 _Atomic(struct gt_era *) gt_era_newest = &first;
 _Atomic bool gt_era_full;
@@ -65,7 +66,7 @@ void gt_era_wait(void)
     int saved = errno;
     uint32_t seen = atomic_load(&eras.renewals);
     if (atomic_load(&gt_era_now()->bytes) < 2 * eras.share)
-        atomic_store(&gt_era_full, false); /* said of an era that is over */
+        atomic_store(&gt_era_full, false); /* it was set for an era that is over */
     else
         gt_futex_wait(&eras.renewals, seen, 10000000);
     errno = saved;
@@ -127,8 +128,9 @@ void gt_era_pin_all(void)
 }
 
 /*
- * What leads to an entry is copied first, then what else says that it is there, then where memory
- * is: an entry that comes meanwhile must not be found without being listed.
+ * Copies an era while the parent's threads add entries. First comes what leads to an entry, then
+ * `any_of` and the list of strings, then the list of chunks: a new entry must not be found without
+ * being listed.
  */
 static void keep(struct gt_era *copy, const struct gt_era *era)
 {
@@ -141,8 +143,8 @@ static void keep(struct gt_era *copy, const struct gt_era *era)
 }
 
 /*
- * While threads of the parent's add to them. What can be found is whole, and it is looked for
- * first: all eras come before the memory that they refer to.
+ * The parent's threads add entries meanwhile. An entry that can be found in the copy is whole: all
+ * eras are copied before the memory that they refer to.
  */
 void gt_era_keep_all(char *copy, const char *base)
 {

@@ -1,13 +1,12 @@
 /*
- * The memory of stacks and strings. A program that runs for months makes ever new ones, so they are
- * kept by eras: all that is new goes to the newest; when that has grown to its share another one
- * begins, what is still in use is made anew there, and an older one is given back as a whole, when
- * nobody has anything of it any more. When that is, is the subject of renewal.h.
+ * The memory of stacks and strings. A program that runs for months makes ever new stacks and
+ * strings, so the memory is divided into eras. New entries go to the newest era. When it has grown
+ * to its share, another era begins, and entries still in use are made anew there. An older era is
+ * freed as a whole, once no thread refers to an entry of it. renewal.h decides when.
  *
- * An era may be filled by any thread in any context; all else is the drain side's.
+ * Any thread may fill an era, in any context. Everything else is for the drain side.
  */
-#ifndef GT_ERA_H
-#define GT_ERA_H
+#pragma once
 
 #include "arena.h"
 
@@ -21,19 +20,19 @@ enum { GT_ERA_STACKS = 16384, GT_ERA_STACKS_PART = 64, GT_ERA_STRINGS = 4096 };
 
 struct gt_era {
     uint32_t number;
-    bool used_up;         /* threads have nothing of it any more: only the flight recorder has */
-    bool pinned;          /* a thread that will never be seen again may have something of it */
-    uint32_t first_id;    /* of its stacks */
-    struct gt_era *older; /* a list of all that there are */
+    bool used_up;         /* no thread refers to it any more; the flight recorder may */
+    bool pinned;          /* never freed: a thread that will not be seen again may refer to it */
+    uint32_t first_id;    /* id of its first stack */
+    struct gt_era *older; /* the list of all eras */
     _Atomic size_t bytes;
     struct gt_arena arena;
-    struct gt_string *first_string, *last_string; /* strings.c: as they came */
+    struct gt_string *first_string, *last_string; /* strings.c: in the order of their making */
     struct gt_string *strings[GT_ERA_STRINGS];
-    _Atomic bool any_of[GT_ERA_STACKS / GT_ERA_STACKS_PART]; /* of so many, one after the other */
+    _Atomic bool any_of[GT_ERA_STACKS / GT_ERA_STACKS_PART]; /* any in this part of `stacks` */
     _Atomic(struct gt_stack *) stacks[GT_ERA_STACKS];
 };
 
-/* The newest. Any context; acquire, and one look is for one entry. */
+/* The newest era. Any context. Loaded with acquire, once for each entry that a thread wants. */
 extern _Atomic(struct gt_era *) gt_era_newest;
 
 static inline struct gt_era *gt_era_now(void)
@@ -41,39 +40,37 @@ static inline struct gt_era *gt_era_now(void)
     return atomic_load_explicit(&gt_era_newest, memory_order_acquire);
 }
 
-/* Memory of that era, as from an arena. */
+/* Allocates memory that is freed with the era. NULL: there is none. */
 void *gt_era_alloc(struct gt_era *era, size_t size);
 
-/* Counts memory of other kinds, that ends with the era, to the newest. */
+/* Charges memory from elsewhere that is freed with the era to the newest one. */
 void gt_era_count(size_t bytes);
 
 /*
- * The share of an era. From there on *crowded is called, from twice that on threads should wait
- * (gt_era_full), and four times that is refused by gt_era_may_grow. 0, as at first: any.
+ * The share of an era. An era that reaches it calls *crowded. From twice the share on, threads
+ * should wait (gt_era_full). From four times on, gt_era_may_grow refuses. 0, at first: no limit.
  */
 void gt_era_set_share(size_t bytes, void (*crowded)(void));
 extern _Atomic bool gt_era_full;
 bool gt_era_may_grow(const struct gt_era *era);
 bool gt_era_is_crowded(void);
 
-/* Waits, a moment at most, until gt_era_full is false. errno is kept. */
+/* Waits, 10 ms at most, for the next era. Clears gt_era_full if it is outdated. errno is kept. */
 void gt_era_wait(void);
 
 /* Drain side ---------------------------------------------------------------------------------- */
 
-/* The next one begins. first_id: of its stacks. false: no memory. */
+/* Begins the next era. first_id: id of its first stack. false: no memory. */
 bool gt_era_begin(uint32_t first_id);
 
-/* Gives back all that are used up and older than `from`. */
+/* Frees all eras that are used up, not pinned, and older than number `from`. */
 void gt_era_release(uint32_t from);
 
-/* Bytes of those that the newest are not: that are used up. Any thread. */
+/* Bytes of the used-up eras that the last gt_era_release did not free. Any thread. */
 size_t gt_era_past_bytes(void);
 
-/* None that there is now will ever be given back. */
+/* Eras that exist now will never be freed. */
 void gt_era_pin_all(void);
 
-/* For gt_box_leave. */
+/* For gt_box_leave: copies the eras that are in the black box at `base` to `copy`. */
 void gt_era_keep_all(char *copy, const char *base);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reading files past libc's functions, which are hooks of ours. Errors are in errno. */
-#ifndef GT_FILE_H
-#define GT_FILE_H
+#pragma once
 
 #include "futex.h"
 
@@ -22,5 +21,3 @@ static inline void gt_file_close(int fd)
 {
     gt_syscall(SYS_close, fd);
 }
-
-#endif

@@ -1,23 +1,23 @@
 /*
- * A list of things that are free, for any thread in any context. Without a lock: whoever held one
- * could be suspended, see GT_LOCK_PATIENCE_NS. What is put into a list must stay mapped for ever.
+ * A list of free items, for any thread in any context. It has no lock: the lock's holder could be
+ * suspended, see GT_LOCK_PATIENCE_NS. The memory of an item must stay mapped for ever.
  */
-#ifndef GT_FREELIST_H
-#define GT_FREELIST_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first member of what is to be in a list, aligned to 16 bytes. */
+/* The first member of an item, aligned to 16 bytes. */
 struct gt_free {
     _Atomic uint64_t below;
 };
 
 /*
- * The address of the top, and in the 20 bits that an address leaves the number of changes so far:
- * a pop that was interrupted between its two looks at the top must not take a list that has changed
- * for the same (a million changes in that time, exactly, and the same top would be needed).
+ * The address of the top item, and in the 20 bits that an address leaves the number of changes so
+ * far. A pop that is interrupted between its two looks at the top must notice that the list has
+ * changed. (It fails only if exactly a million changes, or a multiple, come meanwhile and leave the
+ * same top.)
  */
 struct gt_freelist {
     _Atomic uint64_t top;
@@ -31,7 +31,7 @@ static inline uint64_t gt_free_next_top(uint64_t top, uint64_t address)
     return address | (changes >> 4) << 48 | (changes & 15);
 }
 
-/* An address that needs more bits is forgotten. */
+/* An item whose address needs more bits is forgotten. */
 static inline void gt_freelist_push(struct gt_freelist *list, struct gt_free *item)
 {
     uint64_t address = (uint64_t)(uintptr_t)item;
@@ -45,7 +45,7 @@ static inline void gt_freelist_push(struct gt_freelist *list, struct gt_free *it
         memory_order_relaxed)); /* pairs with the acquire in pop */
 }
 
-/* NULL: it is empty. */
+/* Returns NULL if the list is empty. */
 static inline void *gt_freelist_pop(struct gt_freelist *list)
 {
     uint64_t top = atomic_load_explicit(&list->top, memory_order_acquire), below;
@@ -59,5 +59,3 @@ static inline void *gt_freelist_pop(struct gt_freelist *list)
                                                     memory_order_acquire, memory_order_acquire));
     return item;
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* The part of a lock that may sleep; signals. See futex.h. */
 #include "futex.h"
 
-#include "arch/arch.h"
+#include "encoder/base/arch/arch.h"
 #include "urgent.h"
 
 #include <signal.h>
@@ -9,12 +9,13 @@
 long (*gt_syscall)(long number, ...) = syscall;
 
 _Atomic bool gt_any_jumped;
+_Atomic uint32_t gt_standing;
 
 enum { LEFT = 3, GIVEN_UP = 4 };
 
 /*
- * Our locks are held for less than it takes to go to sleep and be woken: three calls into the
- * kernel and two switches. Some 2 us; a holder that lost its CPU is not waited for.
+ * Spins for some 2 us. Our locks are held for less time than sleeping and waking take: three system
+ * calls and two context switches. A holder that has lost its CPU is not worth waiting for here.
  */
 static bool lock_soon(struct gt_lock *lock)
 {
@@ -30,7 +31,10 @@ static bool lock_soon(struct gt_lock *lock)
     return false;
 }
 
-/* Whoever has it may be more urgent, or on another CPU; else nothing helps but to sleep. */
+/*
+ * Spins for an urgent thread. That helps if the lock holder is more urgent than the caller, or runs
+ * on another CPU. Otherwise only sleeping helps.
+ */
 static bool lock_awake(struct gt_lock *lock)
 {
     enum { TIMES = 1000 };
@@ -61,8 +65,9 @@ void gt_lock_slow(struct gt_lock *lock)
 }
 
 /*
- * Being woken and late, another thread has it again, is no reason to give up: the lock moves. It
- * costs a little of the patience, so that there is an end.
+ * What a wait costs of the waiter's patience. A waiter that was woken too late, after another
+ * thread took the lock, has no reason to give up: the lock moves. It costs a little, so that there
+ * is an end.
  */
 static int impatience(void)
 {
@@ -70,21 +75,45 @@ static int impatience(void)
     return errno == ETIMEDOUT ? TIMED_OUT : LATE;
 }
 
-static bool lock_asleep(struct gt_lock *lock, int64_t ns)
+/*
+ * Lets other threads run before the caller sleeps. A holder that has lost its CPU among thousands
+ * of threads comes back meanwhile. Threads that sleep for the lock would be woken one after the
+ * other, each long after another thread has taken the lock.
+ */
+static bool lock_after_others(struct gt_lock *lock)
+{
+    enum { TIMES = 8 };
+    for (int i = 0; i < TIMES; i++) {
+        uint32_t held = atomic_load_explicit(&lock->word, memory_order_relaxed);
+        if (held == LEFT || held == GIVEN_UP)
+            return false;
+        gt_syscall(SYS_sched_yield);
+        if (gt_lock_at_once(lock))
+            return true;
+    }
+    return false;
+}
+
+static bool lock_asleep(struct gt_lock *lock, int64_t ns, bool hook)
 {
     enum { SLICES = 10, PATIENCE = 1000 };
+    if (lock_after_others(lock))
+        return true;
     int patience = PATIENCE;
-    bool locked;
+    bool locked, stood = false;
     while (!(locked = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0) &&
-           patience > 0) {
+           patience > 0 && !stood) {
+        bool stands = hook && gt_any_stands();
         errno = 0;
-        gt_futex_wait_for_lock(&lock->word, 2, ns / SLICES);
+        gt_futex_wait_for_lock(&lock->word, 2, stands ? GT_STANDING_PATIENCE_NS : ns / SLICES);
+        stood = stands && errno == ETIMEDOUT;
         patience -= impatience();
     }
+    bool jumped = atomic_load_explicit(&gt_any_jumped, memory_order_relaxed);
     uint32_t held = 2;
-    if (!locked && atomic_load_explicit(&gt_any_jumped, memory_order_relaxed))
-        atomic_compare_exchange_strong_explicit(&lock->word, &held, LEFT, memory_order_relaxed,
-                                                memory_order_relaxed);
+    if (!locked && (stood || jumped))
+        atomic_compare_exchange_strong_explicit(&lock->word, &held, stood ? GIVEN_UP : LEFT,
+                                                memory_order_relaxed, memory_order_relaxed);
     return locked;
 }
 
@@ -96,15 +125,17 @@ static int64_t hook_patience_ns(void)
 
 bool gt_lock_within_slow(struct gt_lock *lock, int64_t ns)
 {
-    if (!ns || atomic_load_explicit(&lock->word, memory_order_relaxed) == LEFT)
+    bool hook = ns == GT_HOOK_PATIENCE_NS;
+    uint32_t held = atomic_load_explicit(&lock->word, memory_order_relaxed);
+    if (!ns || held == LEFT || (held == GIVEN_UP && hook && gt_any_stands()))
         return false;
     if (lock_soon(lock))
         return true;
     int saved = errno;
-    bool hook = ns == GT_HOOK_PATIENCE_NS, urgent = gt_urgent();
+    bool urgent = gt_urgent();
     bool locked = urgent && lock_awake(lock);
     if (!locked && !(urgent && hook))
-        locked = lock_asleep(lock, hook ? hook_patience_ns() : ns);
+        locked = lock_asleep(lock, hook ? hook_patience_ns() : ns, hook);
     errno = saved;
     return locked;
 }

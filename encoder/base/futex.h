@@ -3,8 +3,7 @@
  * must never call one. Safe in signal handlers as long as the interrupted code of the same thread
  * does not hold the lock (preload's guard sees to that). Initial state: all zero.
  */
-#ifndef GT_FUTEX_H
-#define GT_FUTEX_H
+#pragma once
 
 #include "debug.h"
 #include "libc.h"
@@ -19,15 +18,15 @@
 #include <unistd.h>
 
 /*
- * syscall(2) of libc, reached through a pointer because `syscall` itself may be interposed by the
- * program's other preloads; preload/ points it at the real one. errno is the caller's to save.
+ * syscall(2) of libc, called through a pointer because another preload of the program may interpose
+ * `syscall`. preload/ points it at the real one. The caller saves errno.
  */
 extern long (*gt_syscall)(long number, ...);
 
 /*
- * Waits while *word == expected; relative timeout in ns, or -1 for none. Spurious returns happen.
- * wait_for_lock: whoever has a lock waits for nobody; for anything else the caller has pinned no
- * generation, which whoever is to wake it may wait for.
+ * Waits while *word == expected; timeout_ns is relative, -1 for none. Spurious returns happen.
+ * gt_futex_wait_for_lock is for locks: a lock holder waits for no other thread. For anything else
+ * the caller must not have pinned a generation, because the waker may wait for the unpin.
  */
 static inline void gt_futex_wait_for_lock(_Atomic uint32_t *word, uint32_t expected,
                                           int64_t timeout_ns)
@@ -48,15 +47,33 @@ static inline void gt_futex_wake(_Atomic uint32_t *word, int count)
 }
 
 /*
- * 0 = free, 1 = held, 2 = held and somebody may sleep, 3 = held, perhaps for ever: waited for in
- * vain when gt_any_jumped; 4 = held, and an urgent thread has waited long enough (urgent.h).
+ * 0 = free. 1 = held. 2 = held, and a waiter may sleep. 3 = held, perhaps for ever: a waiter gave
+ * up while gt_any_jumped was set. 4 = held, and a waiter has waited long enough that was urgent
+ * (urgent.h) or that a standing thread may have kept waiting.
  */
 struct gt_lock {
     _Atomic uint32_t word;
 };
 
-/* Whether a thread has left our code in the middle, perhaps with a lock that nobody gives back. */
+/*
+ * Whether a thread has left our code in the middle, perhaps with a lock that it will never release.
+ */
 extern _Atomic bool gt_any_jumped;
+
+/*
+ * How many threads a signal handler keeps in the middle of our code while it waits: so do garbage
+ * collectors that stop threads by signals. What these threads hold does not become free while the
+ * collector runs, and the collector's own threads must not wait for it.
+ */
+extern _Atomic uint32_t gt_standing;
+
+/* How long a hook waits for something that a standing thread may hold. */
+#define GT_STANDING_PATIENCE_NS 1000000
+
+static inline bool gt_any_stands(void)
+{
+    return __builtin_expect(atomic_load_explicit(&gt_standing, memory_order_relaxed) != 0, 0);
+}
 
 static inline bool gt_lock_at_once(struct gt_lock *lock)
 {
@@ -68,7 +85,7 @@ static inline bool gt_lock_at_once(struct gt_lock *lock)
 void gt_lock_slow(struct gt_lock *lock);
 bool gt_lock_within_slow(struct gt_lock *lock, int64_t ns);
 
-/* rank: of the lock, see debug.h. Whoever does not wait may take it in any order. */
+/* rank: the lock's rank, see debug.h. gt_trylock may ignore their order, as it does not wait. */
 static inline bool gt_trylock(struct gt_lock *lock, enum gt_rank rank)
 {
     bool locked = gt_lock_at_once(lock);
@@ -86,9 +103,9 @@ static inline void gt_lock(struct gt_lock *lock, enum gt_rank rank)
 }
 
 /*
- * In hooks: whoever holds the lock may have been suspended, by a collector that stops its threads
- * with a signal and now waits in a hook of ours itself. false: not free within so many ns;
- * or it has not been when somebody waited before, and will not be.
+ * Locks within `ns`, for hooks. The lock holder may have been suspended by a garbage collector that
+ * stops threads with a signal and then waits in a hook of ours itself. false: the lock did not
+ * become free in time, or an earlier waiter found it lost (3 above).
  */
 #define GT_LOCK_PATIENCE_NS 1000000000
 static inline bool gt_lock_within(struct gt_lock *lock, enum gt_rank rank, int64_t ns)
@@ -101,21 +118,22 @@ static inline bool gt_lock_within(struct gt_lock *lock, enum gt_rank rank, int64
 }
 
 /*
- * For a hook that does without: the same; less where a thread has jumped, which is the likelier
- * reason then; and a moment, awake, for an urgent thread.
+ * The `ns` of a hook that can do without the lock: GT_LOCK_PATIENCE_NS. A tenth of that once a
+ * thread has jumped, which then is the likelier reason; GT_STANDING_PATIENCE_NS while a thread
+ * stands. An urgent thread only spins for a moment.
  */
 #define GT_HOOK_PATIENCE_NS (-1)
 
 /*
- * Between hold and release no signal handler comes to the calling thread, which might stay there or
- * jump; nor does it end by cancellation. hold returns what release wants. errno is kept.
+ * Between hold and release the calling thread runs no signal handler, which might stay there or
+ * jump, and is not cancelled. Faults still arrive. hold returns what release needs. errno is kept.
  */
 uint64_t gt_signals_hold(void);
 void gt_signals_release(uint64_t before);
 
 /*
- * Between begin and end nothing that we write becomes a SIGPIPE or SIGXFSZ of the program's, in
- * whose thread we are. Own system calls only; sets of signals as the kernel has them.
+ * Between begin and end our writes raise no SIGPIPE or SIGXFSZ in the program's thread that runs
+ * our code. Uses system calls only; signal sets have the kernel's form.
  */
 struct gt_quiet {
     uint64_t mask, pending, ours;
@@ -129,5 +147,3 @@ static inline void gt_unlock(struct gt_lock *lock)
     if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) >= 2)
         gt_futex_wake(&lock->word, 1);
 }
-
-#endif

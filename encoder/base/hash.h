@@ -1,6 +1,8 @@
-/* Mixing one number after the other into a hash; GT_HASH_ODD alone spreads what is in few bits. */
-#ifndef GT_HASH_H
-#define GT_HASH_H
+/*
+ * Mixes one number after the other into a hash. GT_HASH_ODD alone spreads values that differ in few
+ * bits.
+ */
+#pragma once
 
 #include <stdint.h>
 
@@ -12,4 +14,9 @@ static inline uint64_t gt_hash_mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-#endif
+/* Mixes two numbers, neither of which is likely to be 0: both halves of their product. */
+static inline uint64_t gt_hash_pair(uint64_t one, uint64_t other)
+{
+    __extension__ unsigned __int128 product = (unsigned __int128)one * other;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}

@@ -11,7 +11,10 @@ int (*gt_stat)(const char *path, struct stat *st) = stat;
 int (*gt_lstat)(const char *path, struct stat *st) = lstat;
 int (*gt_fstat)(int fd, struct stat *st) = fstat;
 
-/* Before there were functions, there were tables; they are in every glibc, but not to link to. */
+/*
+ * Finds a text in a table. Every glibc has the tables, but none can be linked to. Functions came
+ * later.
+ */
 static const char *of_table(const char *name, int last, int i)
 {
     const char *const *texts = dlsym(RTLD_DEFAULT, name);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum gt_log_quiet gt_log_quiet;
 
@@ -23,6 +24,16 @@ void gt_log_init(void)
     if (gt_fstat(2, &stderr_file) != 0)
         stderr_file.st_ino = 0;
     errno = saved;
+}
+
+/* The major numbers that the kernel's list of devices gives to terminals, real and pseudo. */
+bool gt_log_is_read(void)
+{
+    enum { TTY = 4, CONSOLE = 5, PTY = 136, PTY_LAST = 143 };
+    unsigned type = gnu_dev_major(stderr_file.st_rdev);
+    bool is_terminal = S_ISCHR(stderr_file.st_mode) && stderr_file.st_ino &&
+                       (type == TTY || type == CONSOLE || (type >= PTY && type <= PTY_LAST));
+    return is_terminal || gt_log_quiet == GT_QUIET_NOBODY;
 }
 
 static bool is_same(const struct stat *now)
@@ -69,7 +80,7 @@ static int borrow_from(long id, unsigned flags, int number)
     return fd;
 }
 
-/* The first thread has ended, and with it has no descriptors: from another one. Linux 6.9. */
+/* Borrows from another thread than the first, which has ended and has no descriptors. Linux 6.9. */
 static int borrow_from_others(int number)
 {
     enum { OF_THREAD = O_EXCL }; /* PIDFD_THREAD */
@@ -89,9 +100,9 @@ static int borrow_from_others(int number)
 }
 
 /*
- * Where pidfd_getfd(2) is refused, as in containers: opened anew, which does for a pipe or a
- * terminal; in a file it would have a position of its own. A full pipe does not hold the caller up,
- * and takes a line as a whole or not at all.
+ * Opens the file anew, where pidfd_getfd(2) is refused, as in containers. That works for a pipe or
+ * a terminal; a regular file would get a position of its own. A full pipe does not block the
+ * caller, and takes a line as a whole or not at all.
  */
 static int reopen(int number)
 {
@@ -103,7 +114,7 @@ static int reopen(int number)
     return good ? gt_file_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY) : -1;
 }
 
-/* The program's descriptor as one of the caller's, which has none of the program's. */
+/* Makes the program's descriptor one of the caller's, which shares none with the program. */
 static int borrow(int number)
 {
     int fd = borrow_from(gt_syscall(SYS_getpid), 0, number);
@@ -126,7 +137,7 @@ static bool say_to(int number, const char *line, size_t size)
 
 static _Atomic int kept; /* the duplicate's number, 0: there is none */
 
-/* Where the program's next descriptors will not be. */
+/* Duplicates standard error to a number that the program's next descriptors will not have. */
 static int duplicate(void)
 {
     enum { HIGH = 1000 };
@@ -150,7 +161,7 @@ bool gt_log_keep(void)
 void gt_log_let_go(void)
 {
     int fd = atomic_load(&kept) && !is_apart() ? atomic_exchange(&kept, 0) : 0;
-    if (fd && is_stderr(fd)) /* the program may close all there is */
+    if (fd && is_stderr(fd)) /* the program may have closed all descriptors */
         gt_syscall(SYS_close, fd);
 }
 

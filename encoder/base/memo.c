@@ -19,7 +19,7 @@ static bool grow(struct gt_memo *memo)
     return true;
 }
 
-/* Slots that were handed out and never written are free, and counted until here. */
+/* Counts again, and grows if need be: slots that were handed out and never written are free. */
 static bool make_room(struct gt_memo *memo)
 {
     memo->used = 0;

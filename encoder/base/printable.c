@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * What changes the order in which a terminal shows what follows, and the ends of lines and
- * paragraphs that are no control characters (Unicode Standard Annex 9, 2; and 14, BK).
+ * Whether a character changes the order in which a terminal shows the text after it, or ends a line
+ * or paragraph without being a control character. (Unicode Standard Annex 9, 2; and 14, BK.)
  */
 static bool is_arranging(const char *character, size_t n)
 {
@@ -22,7 +22,7 @@ static bool is_arranging(const char *character, size_t n)
     return false;
 }
 
-/* Alone, too, bytes from 0x80 to 0x9f control terminals that take no UTF-8. */
+/* Control characters. Single bytes from 0x80 to 0x9f, too, control terminals that take no UTF-8. */
 static bool is_control(const char *text, size_t n)
 {
     const unsigned char *p = (const unsigned char *)text;

@@ -1,14 +1,11 @@
-/* Texts of others in lines for people. Any thread; no memory of its own, no locale. */
-#ifndef GT_PRINTABLE_H
-#define GT_PRINTABLE_H
+/* Makes text from elsewhere safe to print. Any thread; allocates no memory, uses no locale. */
+#pragma once
 
 #include <stddef.h>
 
 /*
- * Bytes that would control a terminal, ends of lines, what turns the direction of the text around
- * and what is no UTF-8 become question marks: what comes out of a trace, a program or a file was
- * written by others.
+ * Replaces by question marks: bytes that control a terminal, ends of lines, characters that change
+ * the direction of text, and bytes that are not UTF-8. Text in a trace, a program or a file is not
+ * ours and not trusted.
  */
 void gt_make_printable(char *text, size_t size);
-
-#endif

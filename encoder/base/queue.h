@@ -1,6 +1,5 @@
-/* A priority queue of pairs, as a heap: at[0] has the least key. The caller has the memory. */
-#ifndef GT_QUEUE_H
-#define GT_QUEUE_H
+/* A priority queue of pairs, as a heap: at[0] has the least key. The caller provides the memory. */
+#pragma once
 
 #include "sort.h"
 
@@ -17,7 +16,7 @@ static inline void gt_queue_push(struct gt_queue *q, struct gt_pair item)
     q->at[i] = item;
 }
 
-/* Puts the item in the place of the first. */
+/* Replaces the first item. */
 static inline void gt_queue_replace(struct gt_queue *q, struct gt_pair item)
 {
     size_t i = 0;
@@ -31,7 +30,7 @@ static inline void gt_queue_replace(struct gt_queue *q, struct gt_pair item)
     q->at[i] = item;
 }
 
-/* The value of the first, which is taken out. */
+/* Removes the first item and returns its value. */
 static inline uint64_t gt_queue_pop(struct gt_queue *q)
 {
     uint64_t value = q->at[0].value;
@@ -39,5 +38,3 @@ static inline uint64_t gt_queue_pop(struct gt_queue *q)
     gt_queue_replace(q, q->at[q->n]);
     return value;
 }
-
-#endif

@@ -1,4 +1,7 @@
-/* See sort.h: a radix sort, a byte at a time from the lowest; few are inserted, without memory. */
+/*
+ * See sort.h: a radix sort, one byte at a time from the lowest. Few items take an insertion sort,
+ * which needs no memory.
+ */
 #include "sort.h"
 
 #include "arena.h"
@@ -7,7 +10,7 @@
 
 enum { FEW = 64 };
 
-/* By one byte of the key, stable. */
+/* Sorts by one byte of the key, stable. */
 static void distribute(const struct gt_pair *from, struct gt_pair *to, size_t n, int shift)
 {
     size_t next[256] = {0}; /* how often a value occurs, then where its next pair goes */
@@ -22,7 +25,7 @@ static void distribute(const struct gt_pair *from, struct gt_pair *to, size_t n,
         to[next[from[i].key >> shift & 255]++] = from[i];
 }
 
-/* For few: what is moved grows with the square. */
+/* For few pairs: the number of moves grows with the square of n. */
 static void insert(struct gt_pair *pairs, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

@@ -11,8 +11,8 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 /*
- * Optimal string alignment, a row for each letter of a; rows are those of the letter before last,
- * of the last one, and of this one.
+ * Optimal string alignment, with a row for each letter of a. Three rows are kept: for the letter
+ * before last, for the last one, and for this one.
  */
 unsigned gt_spelling_distance(const char *a, const char *b)
 {

@@ -1,6 +1,5 @@
-/* Building short strings without stdio, which may call malloc. What does not fit is cut off. */
-#ifndef GT_STRBUF_H
-#define GT_STRBUF_H
+/* Builds short strings without stdio, which may call malloc. Text that does not fit is cut off. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +29,7 @@ static inline void gt_strbuf_add(struct gt_strbuf *t, const char *s)
     gt_strbuf_add_n(t, s, strlen(s));
 }
 
-/* So much of s as an item of a list, whose items a comma ends: those in it become semicolons. */
+/* Adds n bytes of s as an item of a list. Commas end items, so those in s become semicolons. */
 static inline void gt_strbuf_add_item(struct gt_strbuf *t, const char *s, size_t n)
 {
     char *from = t->pos;
@@ -66,5 +65,3 @@ static inline void gt_strbuf_hex_bytes(struct gt_strbuf *t, const uint8_t *bytes
         gt_strbuf_hex(t, bytes[i] & 15);
     }
 }
-
-#endif

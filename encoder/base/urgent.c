@@ -7,16 +7,16 @@
 
 enum { HIGHEST = 99 };
 
-/* sched(7)'s struct sched_param, of which <sched.h> would have macros like those above. */
+/* sched(7)'s struct sched_param. <sched.h> would define some macros of <linux/sched.h> again. */
 struct priority {
     int value;
 };
 
 static struct {
-    _Atomic uint32_t tid; /* 0: there is none */
-    int policy;           /* its own */
+    _Atomic uint32_t tid; /* the drain thread; 0: there is none */
+    int policy;           /* the drain thread's own */
     _Atomic bool working;
-    _Atomic int lent; /* the priority that it has instead; 0: none */
+    _Atomic int lent; /* the priority that the drain thread has instead; 0: none */
     _Atomic bool refused;
 } helper;
 
@@ -35,7 +35,7 @@ static bool is_urgent(long policy)
     return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
 }
 
-/* The drain thread is not, though it may be that for others. */
+/* The drain thread is never urgent, though it may have been lent a priority. */
 bool gt_urgent(void)
 {
     return is_urgent(policy_of_caller()) &&
@@ -64,7 +64,7 @@ static void lend(void)
     if (atomic_load(&helper.lent) >= above.value)
         return;
     if (gt_syscall(SYS_sched_setscheduler, tid, SCHED_FIFO, &above) == 0)
-        atomic_store(&helper.lent, above.value); /* not before: it is to be given back after that */
+        atomic_store(&helper.lent, above.value); /* only now: the helper gives back after that */
     else
         atomic_store(&helper.refused, true);
 }
@@ -84,7 +84,7 @@ void gt_urgent_hasten(void)
 void gt_urgent_helper(uint32_t tid)
 {
     long policy = policy_of_caller();
-    helper.policy = is_urgent(policy) ? SCHED_NORMAL : (int)policy; /* as drain_thread.c has it */
+    helper.policy = is_urgent(policy) ? SCHED_NORMAL : (int)policy; /* as drain_thread.c does */
     atomic_store(&helper.lent, 0);
     atomic_store(&helper.working, false);
     atomic_store(&helper.refused, false);

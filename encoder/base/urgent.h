@@ -1,34 +1,37 @@
 /*
- * Threads to which the program has given a real-time priority: none that is less urgent runs as
- * long as they do. One that slept in a hook would let those run; and if it is one of those that it
- * waits for, or the drain thread, that may last for ever.
+ * Urgent threads: those to which the program has given a real-time priority. No less urgent thread
+ * runs while they do. If an urgent thread slept in a hook, less urgent threads would run. If it
+ * waits for one of them, or for the drain thread, its sleep may last for ever.
  *
- * So such a thread does not sleep in a hook. It waits for a moment, awake, and meanwhile the drain
- * thread, if that is what it waits for, is more urgent than it. Then it does without, and what it
- * would have written is lost, which is counted. It sleeps, after that moment, only where it cannot
- * do without, as it begins and ends.
+ * So an urgent thread does not sleep in a hook. It spins for a moment; if it waits for the drain
+ * thread, it makes that more urgent than itself meanwhile. Then it goes on without what it waits
+ * for. The events that it would have written are lost and counted. Only at its beginning and end,
+ * where it cannot do without, the thread sleeps after that moment.
  */
-#ifndef GT_URGENT_H
-#define GT_URGENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the calling thread is one of them. A system call, so only where it would have to wait. */
+/* Whether the calling thread is urgent. Makes a system call: ask only before a wait. */
 bool gt_urgent(void);
 
-/* From here on nobody is, for nobody may ask (seccomp.c). */
+/* From here on no thread is urgent: a filter forbids the system calls that tell (seccomp.c). */
 void gt_urgent_forbid(void);
 
-/* Makes the drain thread the more urgent one, if it is at what threads may have to wait for. */
+/* Makes the drain thread more urgent than the caller, if it does work that threads may wait for. */
 void gt_urgent_lend(void);
 
-/* The same whatever that is at, should the caller be urgent: as the process ends, which waits. */
+/*
+ * Makes the drain thread more urgent whatever it does, if the caller is urgent. For the end of the
+ * process, which waits for the drain thread.
+ */
 void gt_urgent_hasten(void);
 
-/* The drain thread: where it begins and ends, where it is at that, and where it has time. */
+/*
+ * For the drain side: the drain thread begins (0: has ended). It begins or ends work that threads
+ * may wait for. It has time to give a lent priority back.
+ */
 void gt_urgent_helper(uint32_t tid);
 void gt_urgent_working(bool working);
 void gt_urgent_give_back(void);
-
-#endif

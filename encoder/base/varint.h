@@ -2,8 +2,7 @@
  * Unsigned LEB128, the only integer encoding in Go's trace formats.
  * Pure functions on caller-owned memory; callable from anywhere.
  */
-#ifndef GT_VARINT_H
-#define GT_VARINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,7 +33,7 @@ static inline uint8_t *gt_varint_put_padded(uint8_t *p, uint64_t v, int width)
     return p;
 }
 
-/* Reads a value at *p, not beyond end, and moves *p behind it. */
+/* Reads a value at *p, no further than `end`, and moves *p behind it. */
 static inline uint64_t gt_varint_get(const uint8_t **p, const uint8_t *end)
 {
     uint64_t v = 0;
@@ -46,5 +45,3 @@ static inline uint64_t gt_varint_get(const uint8_t **p, const uint8_t *end)
     }
     return v;
 }
-
-#endif

@@ -50,8 +50,8 @@ bool gt_batch_next_string(struct gt_bytes *data, uint64_t *id, struct gt_bytes *
 }
 
 /*
- * Since Go 1.26 an event says so. Before, where the next one begins or the file ends; whole if it
- * has its clock, which ours write last.
+ * Since Go 1.26 an event marks the end. Before, a generation ends where the next one begins or the
+ * file ends. It is complete if it has its clock, which our writers put last.
  */
 const uint8_t *gt_generation_end(struct gt_bytes bytes, const struct gt_format *format)
 {

@@ -1,6 +1,5 @@
-/* Reading the bytes of a trace. What lies beyond the end reads as zeros and sets `bad`. */
-#ifndef GT_BYTES_H
-#define GT_BYTES_H
+/* Reads the bytes of a trace. Bytes beyond the end read as zeros and set `bad`. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +16,7 @@ static inline size_t gt_bytes_left(const struct gt_bytes *b)
     return (size_t)(b->end - b->p);
 }
 
-/* Most are of one byte. */
+/* Most varints have one byte. */
 static inline uint64_t gt_get_varint(struct gt_bytes *b)
 {
     uint64_t v = 0;
@@ -27,7 +26,7 @@ static inline uint64_t gt_get_varint(struct gt_bytes *b)
         uint8_t byte = *b->p++;
         v |= (uint64_t)(byte & 0x7f) << shift;
         if (shift == 63 && byte > 1)
-            break; /* of more than 64 bits */
+            break; /* it has more than 64 bits */
         if (byte < 0x80)
             return v;
     }
@@ -35,7 +34,7 @@ static inline uint64_t gt_get_varint(struct gt_bytes *b)
     return 0;
 }
 
-/* Whether these bytes come next; if so, goes on behind them. */
+/* Whether these bytes come next; if so, skips them. */
 static inline bool gt_bytes_begin(struct gt_bytes *b, const void *with, size_t n)
 {
     bool begins = gt_bytes_left(b) >= n && memcmp(b->p, with, n) == 0;
@@ -51,7 +50,7 @@ static inline uint8_t gt_get_byte(struct gt_bytes *b)
     return 0;
 }
 
-/* The next n bytes as a reader of their own. */
+/* Takes the next n bytes as a struct gt_bytes of their own. */
 static inline struct gt_bytes gt_get_part(struct gt_bytes *b, uint64_t n)
 {
     struct gt_bytes part = {b->p, b->p, false};
@@ -63,5 +62,3 @@ static inline struct gt_bytes gt_get_part(struct gt_bytes *b, uint64_t n)
     part.end = b->p += n;
     return part;
 }
-
-#endif

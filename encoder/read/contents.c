@@ -39,7 +39,7 @@ const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t si
     return t->bytes;
 }
 
-/* The same in UTF-8, of which it has three times the room; its size. */
+/* Copies a text as UTF-8 to a buffer three times its size; returns the copy's size. */
 static size_t put_text(char *to, const char *text, size_t size)
 {
     char *end = to;

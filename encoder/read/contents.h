@@ -1,9 +1,8 @@
 /*
- * Strings and stacks by what they say, kept for the whole trace: the ids in a file mean something
- * only within a generation.
+ * Strings and stacks by contents, kept for the whole trace. The ids in a file have a meaning only
+ * within a generation.
  */
-#ifndef GT_CONTENTS_H
-#define GT_CONTENTS_H
+#pragma once
 
 #include "encoder/base/memo.h"
 
@@ -31,13 +30,11 @@ struct gt_contents {
 
 const char *gt_contents_text(struct gt_contents *c, const void *text, size_t size);
 
-/* The same for what is printed: without control characters, and in UTF-8. */
+/* Interns a text that will be printed: as UTF-8, without control characters. */
 const char *gt_contents_name(struct gt_contents *c, const void *text, size_t size);
 
-/* All that was returned is gone. */
+/* Frees all strings and stacks that were returned. */
 void gt_contents_free(struct gt_contents *c);
 
 const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct gt_where *frames,
                                            uint32_t n);
-
-#endif

@@ -1,6 +1,5 @@
-/* What a thread did lately, so that of another one's wait can be said what it was waiting for. */
-#ifndef GT_READ_HISTORY_H
-#define GT_READ_HISTORY_H
+/* What a thread did lately. So a report can say what a wait for that thread was waiting for. */
+#pragma once
 
 #include "shares.h"
 
@@ -8,7 +7,7 @@
 
 struct gt_callers;
 
-/* A thread's last states, as a ring. Zeros to begin with. */
+/* A thread's last states, as a ring. Zero-initialised. */
 struct gt_history {
     struct gt_past {
         uint64_t from, to; /* ns */
@@ -20,12 +19,12 @@ struct gt_history {
 
 void gt_history_add(struct gt_history *h, const struct gt_past *past);
 
-/* Until when it is known, or that time if it is later. */
+/* The time up to which the history is known, or `least` if that is later. */
 uint64_t gt_history_until(const struct gt_history *h, uint64_t least);
 
-/* Calls fn with what lies between the two times of each state that is known; returns their sum. */
+/*
+ * Calls fn for each known state with its part between the two times. Returns the sum of the parts.
+ */
 typedef void gt_past_fn(void *arg, const struct gt_past *part);
 uint64_t gt_history_between(const struct gt_history *h, uint64_t from, uint64_t to, gt_past_fn *fn,
                             void *arg);
-
-#endif

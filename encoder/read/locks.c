@@ -3,7 +3,7 @@
 
 #include "need.h"
 
-#include "encoder/held.h"
+#include "encoder/format/lock_texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { HOLDS_KEPT = 256 };
 
 static const char held[] = "held ", held_by[] = "held by", waits_for[] = "waits for";
 
-/* A whole text of a log is known by its address. */
+/* A text that is the whole log is interned: its address is looked up first. */
 static struct gt_lock_state *lock_of(struct gt_locks *locks, const char *name, size_t len)
 {
     uint64_t known = gt_memo_find(&locks->by_name, (uintptr_t)name);
@@ -28,6 +28,20 @@ static struct gt_lock_state *lock_of(struct gt_locks *locks, const char *name, s
         *slot = (uintptr_t)fresh;
     }
     return (void *)(uintptr_t)*slot;
+}
+
+/* In a merge the process stands before the name. */
+bool gt_lock_is_gil(const struct gt_lock_state *lock)
+{
+    const char *slash = strrchr(lock->name, '/'), *name = slash ? slash + 1 : lock->name;
+    size_t n = strlen(GT_GIL);
+    return strncmp(name, GT_GIL, n) == 0 && (!name[n] || name[n] == ' ');
+}
+
+/* A merge of hosts has the process before the name. */
+bool gt_lock_is_of_file(const struct gt_lock_state *lock)
+{
+    return strstr(lock->name, GT_FLOCK "/") || strstr(lock->name, GT_FCNTL "/");
 }
 
 /* "G7 committer, cache_lock", "readers, cache_lock" or "thread 123, cache_lock". */
@@ -53,7 +67,7 @@ bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const ch
     return true;
 }
 
-/* So many numbers, each with a space behind it. Where the rest begins, or NULL. */
+/* Reads n numbers, each with a space behind it. Returns the rest of the text, or NULL. */
 static const char *read_numbers(const char *text, const char *begin, uint64_t *number, int n)
 {
     char *end = (char *)text + strlen(begin);
@@ -78,6 +92,21 @@ bool gt_signals_read(const char *text, struct gt_signals_row *row)
         return false;
     *row = (struct gt_signals_row){number[0], number[1], how, (int)(end + 1 - how), end + 3};
     return true;
+}
+
+bool gt_brief_read(const char *text, struct gt_brief_row *row)
+{
+    uint64_t number[2] = {0};
+    const char *name = read_numbers(text, GT_BRIEF, number, 2);
+    *row = (struct gt_brief_row){number[0], number[1], name, NULL};
+    return name;
+}
+
+void gt_locks_note_brief(struct gt_locks *locks, struct gt_brief_row *row)
+{
+    row->lock = lock_of(locks, row->name, strlen(row->name));
+    row->lock->briefs += row->n;
+    row->lock->brief_ns += row->ns;
 }
 
 bool gt_exec_read(const char *text, uint64_t *thread)
@@ -116,7 +145,7 @@ struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_
                               .who = gt_contents_text(locks->contents, who, strlen(who))};
 }
 
-/* "31.25ms" and what may follow; 0: it is none. */
+/* Reads a time such as "31.25ms", whatever follows; 0: the text does not begin with a time. */
 static uint64_t read_time(const char *text)
 {
     static const struct {
@@ -182,6 +211,31 @@ bool gt_locks_is_waker(const char *category)
     return strcmp(category, GT_WAKES_TEXT) == 0 || strcmp(category, GT_WAKES_ALL_TEXT) == 0;
 }
 
+uint64_t gt_locks_slack(uint64_t ns)
+{
+    return ns >= 1000000000 ? 10000000 : ns >= 1000000 ? 10000 : 0;
+}
+
+/*
+ * Holds are in the order of their ends. The log of a hold is written a little after its end, so a
+ * hold that began earlier than known seems to begin later than it was known.
+ */
+const struct gt_thread_state *gt_locks_holder_at(const struct gt_lock_state *lock, uint64_t at)
+{
+    enum { LATE_NS = 50000 };
+    uint64_t kept = lock->holds < HOLDS_KEPT ? lock->holds : HOLDS_KEPT;
+    const struct gt_thread_state *holder = NULL;
+    for (uint64_t i = lock->holds; i > lock->holds - kept; i--) {
+        const struct gt_hold_state *hold = &lock->hold[(i - 1) % HOLDS_KEPT];
+        if (hold->to <= at)
+            break;
+        uint64_t slack = gt_locks_slack(hold->to - hold->from) + (hold->longer ? LATE_NS : 0);
+        if (hold->from <= at + slack)
+            holder = hold->thread;
+    }
+    return holder;
+}
+
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,
                       void *arg)
 {
@@ -193,6 +247,6 @@ void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t 
         if (part.from >= part.to)
             continue;
         fn(arg, &part);
-        from = part.to; /* times that overlap by what they were rounded count once */
+        from = part.to; /* times that overlap because they were rounded count once */
     }
 }

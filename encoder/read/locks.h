@@ -1,9 +1,9 @@
 /*
- * Who held which lock, from the logs in a trace that say so (encoder/held.h): what a wait was for,
- * who held that when it began, and since when who gave it up had had it.
+ * Locks and their holders, from the logs in a trace (encoder/thread/held.h). For a wait: the lock
+ * it was for, and the lock's holder when the wait began. For a hold: how long the holder had the
+ * lock when it released it.
  */
-#ifndef GT_READ_LOCKS_H
-#define GT_READ_LOCKS_H
+#pragma once
 
 #include "contents.h"
 
@@ -11,84 +11,123 @@
 
 struct gt_thread_state;
 
-/* Known by its name, or by its address where it has none. */
+/* A lock, known by its name, or by its address if it has no name. */
 struct gt_lock_state {
     const char *name;
-    uint64_t holds, held_ns, longest_ns; /* that were told */
-    /* The last ones, as a ring: of waits that are not over no older ones are asked for. */
+    uint64_t holds, held_ns, longest_ns; /* of the holds in the trace */
+    uint64_t briefs, brief_ns;           /* waits too brief for an event, in the whole trace */
+    /* The last holds, as a ring: waits that are not over need no older ones. */
     struct gt_hold_state {
         const struct gt_thread_state *thread;
         uint64_t from, to;
-        const char *place; /* the function that took it; "": not known */
-        bool longer;       /* it had the lock before, for nobody knows how long */
+        const char *place; /* the function that locked it; "": not known */
+        bool longer;       /* the hold began earlier; when is not known */
     } * hold;
 };
 
+/* Whether the lock is an interpreter's: every thread that executes Python holds it. */
+bool gt_lock_is_gil(const struct gt_lock_state *lock);
+
+/* Whether the lock is one on a file: GT_FLOCK, GT_FCNTL. */
+bool gt_lock_is_of_file(const struct gt_lock_state *lock);
+
 /* What a wait is for. */
 struct gt_wanted {
-    struct gt_lock_state *lock; /* NULL: it is not told */
-    uint64_t holder; /* the goroutine that held it when the wait began; 0: none of ours */
-    const char *who; /* instead: "readers", "thread 123", "" for nobody known */
+    struct gt_lock_state *lock; /* NULL: not known */
+    uint64_t holder;            /* goroutine that held it when the wait began; 0: none of ours */
+    const char *who;            /* other holders: "readers", "thread 123"; "": not known */
 };
+
+/*
+ * Whether a thread holds what the wait is for, or has held it before. So it is with a semaphore
+ * only if it serves as a lock.
+ */
+static inline bool gt_wanted_is_held(const struct gt_wanted *wanted)
+{
+    return wanted && (wanted->holder || wanted->lock->holds);
+}
 
 struct gt_locks {
     struct gt_contents *contents;
     struct gt_memo by_name; /* interned: the pointer */
 };
 
-/* Who waits when the trace ends, and who holds then what it waits for: GT_BLOCKED. */
+/* A thread that waits when the trace ends, and the holder of what it waits for then: GT_BLOCKED. */
 struct gt_blocked_row {
-    uint64_t g, holder, thread; /* holder, thread: 0 where there is none */
-    bool timed, gone;           /* the wait ends by itself; that thread has ended */
-    bool again, endless;        /* for the mutex after a condition variable; it can never end */
-    uint64_t since;             /* ns, of the trace's clock as it stands in the text */
-    const char *name;           /* behind it in the text */
+    uint64_t g, holder, thread; /* holder, thread: 0 for none */
+    bool timed, gone;           /* the wait has a time limit; the holder's thread has ended */
+    bool again, endless;        /* for the mutex after a condition variable; can never end */
+    uint64_t since;             /* ns; in the text in units of the trace's clock */
+    const char *name;           /* the rest of the text */
 };
 
-/* false: the text is none. */
+/* false: the text is not such a row. */
 bool gt_blocked_read(const char *text, struct gt_blocked_row *row);
 
-/* How a condition variable was signalled: GT_SIGNALS. */
+/* How a condition variable was signalled: GT_SIGNALS. vain: signals when no thread was waiting. */
 struct gt_signals_row {
     uint64_t signals, vain;
     const char *how; /* "pthread_cond_signal put (queue.c:12)", not terminated */
     int how_len;
-    const char *name; /* the variable's */
+    const char *name; /* of the condition variable */
 };
 
-/* false: the text is none. */
+/* false: the text is not such a row. */
 bool gt_signals_read(const char *text, struct gt_signals_row *row);
 
-/* Likewise, which thread has called exec. */
+/* Waits for a lock that were too brief for an event: GT_BRIEF. */
+struct gt_brief_row {
+    uint64_t n, ns;
+    const char *name;           /* of the lock: the rest of the text */
+    struct gt_lock_state *lock; /* once the trace is read */
+};
+
+/* false: the text is not such a row. */
+bool gt_brief_read(const char *text, struct gt_brief_row *row);
+
+/* Adds the row to its lock. */
+void gt_locks_note_brief(struct gt_locks *locks, struct gt_brief_row *row);
+
+/* Reads which thread has called exec. false: the text does not say that. */
 bool gt_exec_read(const char *text, uint64_t *thread);
 
-/* The same as a wait's. */
+/* What the wait in a row is for, as a log of the wait would say. */
 struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_blocked_row *row);
 
-/* Reads a log: false, it is not about what its thread waits for. */
+/* Reads a log. false: it does not say what its thread waits for. */
 bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const char *message,
                           struct gt_wanted *wanted);
 
-/* Or about a lock that the thread has had up to now: which; or NULL. */
+/*
+ * Notes the hold if a log says that its thread has held a lock up to now. Returns the lock; or
+ * NULL.
+ */
 const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const char *category,
                                                const char *message,
                                                const struct gt_thread_state *thread, uint64_t now);
 
-/* Of a lock that was held. */
+/* The last hold of a lock that was held. */
 const struct gt_hold_state *gt_locks_last_hold(const struct gt_lock_state *lock);
 
-/* Whether a log of no task is about a lock. */
+/* How far the recorded length of a hold may be off: a hundredth of its unit. */
+uint64_t gt_locks_slack(uint64_t ns);
+
+/* The thread that had the lock then, by a hold that a log has told meanwhile; or NULL. */
+const struct gt_thread_state *gt_locks_holder_at(const struct gt_lock_state *lock, uint64_t at);
+
+/* Whether the category of a log without a task says that it is about a lock. */
 bool gt_locks_is_ours(const char *category);
 
-/* Whether it is of what a wait is for. */
+/* Whether such a log says what a wait is for. */
 bool gt_locks_is_of_wait(const char *category);
 
-/* Whether it is of who ends waits there, of other processes, too; the message is the lock. */
+/*
+ * Whether such a log is a waker's, which ends waits for a lock, also in other processes. The
+ * message is the lock.
+ */
 bool gt_locks_is_waker(const char *category);
 
-/* Calls fn for each part of that time of which is told who had the lock. */
+/* Calls fn for each part of the time in which the lock's holder is known. */
 typedef void gt_held_fn(void *arg, const struct gt_hold_state *part);
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,
                       void *arg);
-
-#endif

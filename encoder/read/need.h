@@ -1,11 +1,10 @@
-/* Memory that a reader cannot do without. */
-#ifndef GT_NEED_H
-#define GT_NEED_H
+/* Allocation for readers, which end the program if there is no memory. */
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What malloc, calloc or realloc returned; ends the program when there was no memory. */
+/* Returns p, which malloc, calloc or realloc returned. Ends the program if there was no memory. */
 static inline void *gt_need(void *p)
 {
     if (!p) {
@@ -15,7 +14,7 @@ static inline void *gt_need(void *p)
     return p;
 }
 
-/* Room for one more of n items, of which there is some for *room: where they are now. */
+/* Makes room for one more than n items; *room is how many fit. Returns where the items are now. */
 static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t size)
 {
     if (n < *room)
@@ -23,5 +22,3 @@ static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t siz
     *room = *room ? 2 * *room : 16;
     return gt_need(realloc(items, *room * size));
 }
-
-#endif

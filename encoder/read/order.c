@@ -30,6 +30,7 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     struct gt_trace *t = r->trace;
     struct gt_blocked_row blocked;
     struct gt_signals_row signals;
+    struct gt_brief_row brief;
     gt_reader_keep_text(r, id, text);
     if (strcmp(gt_reader_text(r, id), GT_OF_GO) == 0) {
         t->of_go = true;
@@ -47,6 +48,9 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     } else if (gt_signals_read(gt_reader_text(r, id), &signals)) {
         t->signals = gt_need_room(t->signals, t->n_signals, &t->room_signals, sizeof signals);
         t->signals[t->n_signals++] = signals;
+    } else if (gt_brief_read(gt_reader_text(r, id), &brief)) {
+        t->brief = gt_need_room(t->brief, t->n_brief, &t->room_brief, sizeof brief);
+        t->brief[t->n_brief++] = brief;
     } else {
         keep_remark(t, gt_reader_text(r, id));
     }
@@ -66,6 +70,13 @@ void gt_reader_keep_origin(struct gt_reader *r, struct gt_bytes numbers)
         number[i] = gt_get_varint(&numbers);
     if (!numbers.bad)
         memcpy(&r->trace->origin, number, sizeof number);
+}
+
+void gt_reader_keep_setup(struct gt_reader *r, const void *text, size_t size)
+{
+    size_t length = strnlen(text, size);
+    if (length && length < GT_SETUP_MAX)
+        r->trace->setup = gt_contents_text(&r->trace->contents, text, length);
 }
 
 const char *gt_reader_text(struct gt_reader *r, uint64_t id)
@@ -147,8 +158,9 @@ static bool is_possible(const struct gt_audience *audience, const struct gt_sour
 }
 
 /*
- * The earliest event is not possible: looks among the next ones for one that is, and brings it to
- * the top. Without any, the trace is wrong; the earliest is told all the same.
+ * The earliest event is not possible: finds a possible one among the next events of other streams,
+ * and brings it to the top. If there is none, the trace is wrong, and the earliest event is
+ * reported anyway.
  */
 static __attribute__((noinline, cold)) void find_possible(struct gt_reader *r)
 {
@@ -167,7 +179,7 @@ static __attribute__((noinline, cold)) void find_possible(struct gt_reader *r)
     if (found) {
         found->key = h->at[0].key; /* times do not go back */
         gt_queue_push(h, by_key(found));
-        for (size_t i = 0; i < h->n; i++) { /* among equals it must be the first */
+        for (size_t i = 0; i < h->n; i++) { /* among events of equal time it must be first */
             if (h->at[i].value == (uintptr_t)found) {
                 h->at[i] = h->at[0];
                 h->at[0] = by_key(found);

@@ -5,17 +5,17 @@
 
 #include <string.h>
 
-/* So many batches, one after the other, are not there by accident. */
+/* CHAIN batches in a row are no accident: they are batches. */
 enum { CHAIN = 12, FIRST = 256, LONGEST = GT_BATCH_MAX + 64 };
 
 struct search {
     const struct gt_trace *trace;
     const uint8_t *end;
     double ns_per_unit;
-    uint64_t start; /* of the trace's clock */
+    uint64_t start; /* in units of the trace's clock */
 };
 
-/* What writers make: none is empty, none too long. */
+/* Whether a writer can have made the batch: it is not empty, and not too long. */
 static bool is_sound(const struct gt_batch *b)
 {
     return b->kind == GT_EV_END_OF_GENERATION ||
@@ -39,7 +39,7 @@ static bool begins_chain(const struct search *s, const uint8_t *at)
     return gen;
 }
 
-/* The first batch at or after that; NULL: there is none. */
+/* The first batch at or after `at`; NULL: there is none. */
 static const uint8_t *first_batch(const struct search *s, const uint8_t *at)
 {
     for (const uint8_t *last = at + 2 * LONGEST; at < s->end && at < last; at++) {
@@ -54,7 +54,7 @@ static uint64_t ns_of(const struct search *s, uint64_t ts)
     return ts > s->start ? (uint64_t)((double)(ts - s->start) * s->ns_per_unit) : 0;
 }
 
-/* The generation of the batch there; 0: there is none. */
+/* The generation of the first batch at or after *at, which becomes its place; 0: there is none. */
 static uint64_t gen_at(const struct search *s, const uint8_t **at)
 {
     struct gt_batch b;
@@ -63,7 +63,10 @@ static uint64_t gen_at(const struct search *s, const uint8_t **at)
     return *at && gt_batch_next(&bytes, &b) ? b.gen : 0;
 }
 
-/* Of a batch of events: of the first one. That of the batch may be 0, before a thread's first. */
+/*
+ * The time of a batch's first event. The time of the batch itself may be 0, if it is a thread's
+ * first.
+ */
 static uint64_t time_of(const struct gt_batch *b)
 {
     struct gt_bytes data = b->data;
@@ -72,8 +75,8 @@ static uint64_t time_of(const struct gt_batch *b)
 }
 
 /*
- * The generation that begins there, and when: by the earliest of its first batches, of which some
- * are from its beginning. false: it has no event.
+ * Reads which generation begins at `at`, and when: at the earliest time in its first batches. Some
+ * of them are from its beginning. false: it has no event.
  */
 static bool read_beginning(const struct search *s, const uint8_t *at, struct gt_place_in_file *p)
 {
@@ -92,7 +95,10 @@ static bool read_beginning(const struct search *s, const uint8_t *at, struct gt_
     return ts;
 }
 
-/* Where a generation after `gen` begins: between the two, of which high is in such a one. */
+/*
+ * Where the first generation after `gen` begins. `low` is before that place; `high` is in such a
+ * generation.
+ */
 static const uint8_t *boundary(const struct search *s, const uint8_t *low, const uint8_t *high,
                                uint64_t gen)
 {
@@ -140,7 +146,10 @@ static bool begin(struct search *s, const struct gt_trace *trace, struct gt_plac
     return true;
 }
 
-/* The generation to which the batch at or after `at` belongs, where it begins later than *low. */
+/*
+ * Finds the generation of the first batch at or after `at`. false: it does not begin later than
+ * *low.
+ */
 static bool generation_at(const struct search *s, const struct gt_place_in_file *low,
                           const uint8_t *at, struct gt_place_in_file *place)
 {
@@ -152,7 +161,10 @@ static bool generation_at(const struct search *s, const struct gt_place_in_file 
     return start && read_beginning(s, start, place);
 }
 
-/* Small generations, several of which may be left where halving ends. */
+/*
+ * Goes on to the last generation that begins by `ns`. Several small ones may be left where halving
+ * ends.
+ */
 static void walk(const struct search *s, uint64_t ns, struct gt_place_in_file *place)
 {
     struct gt_place_in_file next;

@@ -1,9 +1,8 @@
 /*
- * Finding a time in a v2 file without reading what is before it: batches say which generation they
- * are of and when they begin, and the batches that follow an offset are found from any byte.
+ * Finds a time in a v2 file without reading what is before it. Batches say which generation they
+ * are of and when they begin. And from any byte of the file the next batch can be found.
  */
-#ifndef GT_SEEK_H
-#define GT_SEEK_H
+#pragma once
 
 #include "trace.h"
 
@@ -15,12 +14,10 @@ struct gt_place_in_file {
 };
 
 /*
- * The generation in which that time (ns since the beginning) is: the last one that begins before
- * it, or the first. false: there is none that is whole, or the file is not to be understood.
+ * Finds the generation that has that time (ns since the beginning): the last one that begins
+ * before it, or the first. false: no generation is complete, or the file cannot be read.
  */
 bool gt_seek(const struct gt_trace *trace, uint64_t ns, struct gt_place_in_file *place);
 
-/* The one that begins at or after an offset in the file. */
+/* Finds the generation that begins at or after an offset in the file. */
 bool gt_seek_offset(const struct gt_trace *trace, size_t offset, struct gt_place_in_file *place);
-
-#endif

@@ -6,10 +6,15 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 /*
- * What it waited for, of the time in which it neither had a CPU nor stood in a queue. Where events
- * tell of more than that, nobody knows which of the waits it was that had some of both; each gives
- * its part.
+ * Divides `off`, the time in which the thread neither had a CPU nor was in a run queue, among its
+ * waits. If the waits are longer than that by their events, it is not known which of them were
+ * partly spent in a run queue; all are shortened in proportion.
  */
 static void share_waits(struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t off)
 {
@@ -26,44 +31,63 @@ static void share_waits(struct gt_shares *s, const uint64_t told[GT_KINDS], uint
 }
 
 /*
- * The time in the run queue. A thread that ends cannot tell it, and of one that stands there now
- * the kernel counts only what was before. But one that did not sleep, and has never given up a CPU
- * by itself since, has not waited for anything.
+ * Infers the time in the run queue from how often the thread lost its CPU. The thread gave up its
+ * CPU once for each of its sleeps. More voluntary switches than that were calls, or waits without
+ * events. The run queue and those waits share the time that no event explains. The run queue's
+ * part is in proportion to involuntary switches, where another thread took the CPU.
  */
-static uint64_t queue_of(const struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t off,
-                         const struct gt_usage *used)
+static uint64_t inferred_queue(const struct gt_shares *s, const uint64_t told[GT_KINDS],
+                               uint64_t slept, uint64_t off, const struct gt_usage *used)
 {
-    if (s->runs && (used->known & GT_KNOWN_SWITCHES) && used->of[GT_USED_VOLUNTARY] == 0)
-        return off;
-    return least(used->known & GT_KNOWN_QUEUE ? used->of[GT_USED_QUEUE] : told[GT_SCHED], off);
+    uint64_t explained = 0, waits = more(used->of[GT_USED_VOLUNTARY], slept);
+    if (!(used->known & GT_KNOWN_SWITCHES))
+        return 0;
+    if (s->runs && used->of[GT_USED_VOLUNTARY] == 0)
+        return off; /* what events call waits were not */
+    if (waits && (used->known & GT_KNOWN_QUEUE))
+        return 0; /* the kernel's number is better */
+    for (int k = GT_SYNC; k < GT_KINDS; k++)
+        explained += told[k];
+    uint64_t queue = least(told[GT_SCHED], off), rest = more(more(off, queue), explained);
+    double lost = (double)used->of[GT_USED_INVOLUNTARY];
+    return queue + (waits ? (uint64_t)((double)rest * lost / (lost + (double)waits)) : rest);
 }
 
-/* The kernel counts time in a run queue when it is over: more than there was is from before. */
-static void correct(struct gt_shares *s, uint64_t off, const struct gt_usage *used)
+/*
+ * Adds the time in the run queue. A thread that ends cannot read that time from the kernel, which
+ * counts a stay in the queue only when it is over. `ahead` is the time added before the kernel
+ * counted it.
+ */
+static uint64_t take_queue(struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t slept,
+                           uint64_t off, const struct gt_usage *used)
 {
-    uint64_t queue = used->known & GT_KNOWN_QUEUE ? used->of[GT_USED_QUEUE] : 0;
-    uint64_t late = queue > off ? least(queue - off, s->unseen) : 0;
+    bool known = used->known & GT_KNOWN_QUEUE;
+    uint64_t counted = known ? more(used->of[GT_USED_QUEUE], s->ahead) : told[GT_SCHED];
+    uint64_t inferred = inferred_queue(s, told, slept, off, used);
+    uint64_t queue = least(counted > inferred ? counted : inferred, off);
+    uint64_t late = known ? least(more(counted, off), s->unseen) : 0; /* it was counted as unseen */
     s->unseen -= late;
-    s->queue += late;
+    s->queue += queue + late;
+    s->ahead = more(s->ahead + queue + late, known ? used->of[GT_USED_QUEUE] : 0);
+    return queue;
 }
 
-void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS],
+void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS], uint64_t slept,
                    const struct gt_usage *used)
 {
     static const struct gt_usage nothing = {.known = GT_KNOWN_CPU | GT_KNOWN_QUEUE};
-    uint64_t told[GT_KINDS], length = at > s->until ? at - s->until : 0;
+    uint64_t told[GT_KINDS], length = more(at, s->until);
     used = used ? used : &nothing;
     for (int k = 0; k < GT_KINDS; k++) {
-        told[k] = ns[k] > s->told[k] ? ns[k] - s->told[k] : 0;
+        told[k] = more(ns[k], s->told[k]);
         s->told[k] = ns[k];
     }
     uint64_t cpu = least(used->of[GT_USED_CPU], length);
-    uint64_t queue = queue_of(s, told, length - cpu, used);
-    correct(s, length - cpu, used);
+    uint64_t queue = take_queue(s, told, more(slept, s->slept), length - cpu, used);
+    s->slept = slept;
     s->until += length;
     s->time += length;
     s->cpu += cpu;
-    s->queue += queue;
     share_waits(s, told, length - cpu - queue);
     s->runs = used == &nothing ? s->runs : used->known & GT_KNOWN_RUNS;
     s->used.known |= used->known;

@@ -9,7 +9,7 @@
 const char *const gt_kind_names[GT_KINDS] = {"running", "sched", "sync",  "network",
                                              "syscall", "sleep", "other", "unseen"};
 
-/* As the profiles of `go tool trace` tell them apart. */
+/* Kinds as the profiles of `go tool trace` distinguish them. */
 static enum gt_kind kind_of_reason(const char *reason)
 {
     if (strcmp(reason, "network") == 0)
@@ -22,9 +22,19 @@ static enum gt_kind kind_of_reason(const char *reason)
                                                                                         : GT_OTHER;
 }
 
+static enum gt_kind recent_kind_of_reason(struct gt_threads *all, const char *reason)
+{
+    size_t i = (uintptr_t)reason / 16 % (sizeof all->recent / sizeof *all->recent);
+    if (all->recent[i].reason != reason) {
+        all->recent[i].reason = reason;
+        all->recent[i].kind = kind_of_reason(reason);
+    }
+    return all->recent[i].kind;
+}
+
 /*
- * Of a wait that was there before the trace no reason is told, but its stack. What is no wait but a
- * system call is another state.
+ * The kind of a wait that began before the trace: it has a stack, but no reason. A system call
+ * that is not a wait is another state.
  */
 static enum gt_kind kind_of_call(const char *call)
 {
@@ -73,7 +83,7 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
                                   .number = (uint32_t)all->n,
                                   .thread = GT_NO_THREAD,
                                   .name = "",
-                                  .routine = g == 1 ? "main" : "", /* writers make it so */
+                                  .routine = g == 1 ? "main" : "", /* our writers number it so */
                                   .reason = "",
                                   .waits_as = GT_OTHER,
                                   .begin = ns,
@@ -86,12 +96,38 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
     return t;
 }
 
-struct ending { /* of a span: as there */
+struct ending { /* members as in struct gt_span */
     const struct gt_thread_state *by;
     const struct gt_callers *waker;
     uint64_t waker_off, p;
     bool ended;
 };
+
+/*
+ * Whether the thread has slept in its wait, which has lasted until ns: a sleep takes a few us.
+ * Calls that are not waits do not count: a long one may have computed.
+ */
+static bool has_slept(const struct gt_thread_state *t, uint64_t ns)
+{
+    enum { SLEEP_NS = 4000 };
+    return t->state == GT_G_WAITING && ns > t->since + SLEEP_NS;
+}
+
+/*
+ * What the thread's wait, which ends now, was for. Of some locks the holder is known only when it
+ * gives the lock up.
+ */
+static const struct gt_wanted *wanted_of(struct gt_thread_state *t)
+{
+    struct gt_wanted *wanted = &t->wanted;
+    if (t->state != GT_G_WAITING || !wanted->lock)
+        return NULL;
+    const struct gt_thread_state *holder =
+        wanted->holder || *wanted->who ? NULL : gt_locks_holder_at(wanted->lock, t->since);
+    if (holder && holder != t)
+        wanted->holder = holder->g;
+    return wanted;
+}
 
 static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_t ns,
                       struct ending end)
@@ -107,7 +143,7 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
         .by = end.by,
         .waker = end.waker,
         .waker_off = end.waker_off,
-        .wanted = t->state == GT_G_WAITING && t->wanted.lock ? &t->wanted : NULL,
+        .wanted = wanted_of(t),
         .p = end.p,
         .again = t->state == GT_G_WAITING && t->again,
         .ended = end.ended,
@@ -116,7 +152,8 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
         gt_history_add(&t->history, &(struct gt_past){t->since, ns, span.kind, t->stack});
     t->ns[span.kind] += span.ns;
     t->count[span.kind] += span.ended;
-    /* What follows a call in some formats is no waiting for a CPU: it takes no time. */
+    t->slept += has_slept(t, ns);
+    /* In some formats a call is followed by a state that lasts no time: not a wait for a CPU. */
     if (all->span && !(span.kind == GT_SCHED && span.ns == 0))
         all->span(all->arg, &span);
 }
@@ -150,7 +187,7 @@ static bool possible(void *arg, const struct gt_happening *h)
     switch (h->type) {
     case GT_EV_GO_START: state = GT_G_RUNNABLE; break;
     case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
-    case GT_EV_GO_SYSCALL_END_BLOCKED: /* v1 by Go: it is not told where the call began */
+    case GT_EV_GO_SYSCALL_END_BLOCKED: /* v1 by Go does not say where the call began */
         if (all->trace->ours && h->on->thread != GT_NO_THREAD)
             return true;
         if (!h->g)
@@ -164,11 +201,42 @@ static bool possible(void *arg, const struct gt_happening *h)
            (!h->seq || (h->seq == t->seq + 1 && t->generation == all->trace->generations));
 }
 
+static bool is_of_rust(const char *function)
+{
+    static const char *const crates[] = {"std", "core", "alloc", "__rust"};
+    function += strspn(function, "<&");
+    for (size_t i = 0; i < sizeof crates / sizeof *crates; i++) {
+        size_t n = strlen(crates[i]);
+        if (strncmp(function, crates[i], n) == 0 && strchr(":[_", function[n]))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Rust begins all threads in one function of its own. The thread's routine is the outermost
+ * function of a complete stack that is not of Rust's libraries.
+ */
+static void look_behind_rust(struct gt_thread_state *t, const struct gt_callers *stack)
+{
+    uint32_t i = stack->n;
+    while (i > 1 && strcmp(stack->frame[i - 1].func, t->routine) != 0)
+        i--;
+    while (i > 1 && is_of_rust(stack->frame[i - 1].func))
+        i--;
+    if (i > 1) {
+        t->routine = stack->frame[i - 1].func;
+        t->begins_in_rust = false;
+    }
+}
+
 static void begin_at(struct gt_thread_state *t, const struct gt_callers *its)
 {
     t->its = its;
-    if (its && its->n)
-        t->routine = its->frame[0].func;
+    if (!its || !its->n)
+        return;
+    t->routine = its->frame[0].func;
+    t->begins_in_rust = is_of_rust(t->routine) && strstr(t->routine, "::thread_start");
 }
 
 static void create(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
@@ -183,7 +251,7 @@ static void create(struct gt_threads *all, struct gt_thread_state *t, const stru
     begin_at(t, h->its);
 }
 
-/* A thread of C's calls Go: the goroutine that runs then is in a call of that one's. */
+/* A C thread calls Go: the goroutine that is created is in a call on that thread. */
 static void create_in_call(struct gt_threads *all, struct gt_thread_state *t,
                            const struct gt_happening *h, uint64_t ns)
 {
@@ -204,7 +272,7 @@ static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thr
         gt_running_note(&all->running, p, t, ns);
 }
 
-/* The outermost function of a whole stack that is not libc's; "": it is not known. */
+/* The outermost function of a complete stack that is not libc's; "": not known. */
 static const char *routine_of(const struct gt_callers *stack)
 {
     static const char *const below[] = {"start_thread", "clone",        "__clone", "__GI___clone",
@@ -219,7 +287,10 @@ static const char *routine_of(const struct gt_callers *stack)
     return "";
 }
 
-/* A thread that nobody else tells of says what its P does, and then what it does itself. */
+/*
+ * A thread waits already at its status. The status does not name its thread, if the thread wrote
+ * it itself: then the status of its P comes right before.
+ */
 static void waits_already(struct gt_thread_state *t, const struct gt_happening *h)
 {
     if (h->on->says_p && t->thread == GT_NO_THREAD)
@@ -229,17 +300,17 @@ static void waits_already(struct gt_thread_state *t, const struct gt_happening *
     t->waits_as = kind_of_call(t->stack->frame[0].func);
 }
 
-/* At the beginning of the trace, or of a generation, where it repeats what is known. */
+/* A status at the beginning of the trace; or of a generation, where it repeats what is known. */
 static void status(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                    uint64_t ns)
 {
     t->seq = h->seq;
     t->generation = all->trace->generations;
     bool fresh = t->state == GT_G_NONE;
-    if (fresh || h->seq) { /* v1 creates the goroutine before, and counts this */
+    if (fresh || h->seq) { /* v1 creates the goroutine before, and numbers the status */
         t->state = h->state;
         t->stack = h->stack;
-        t->begin = t->since = t->shares.until = 0; /* so it was before anything was recorded */
+        t->begin = t->since = t->shares.until = 0; /* the state began before the recording */
         t->shares.runs = false;
     }
     if (h->thread != GT_NO_THREAD)
@@ -260,9 +331,12 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
     }
 }
 
-enum { LOG_NS = 1000 }; /* a wait begins with the log of what it is for */
+enum { LOG_NS = 1000 }; /* a wait begins right after the log of what it is for */
 
-/* That a page of v1 ends there: what is read as losing the CPU at that time, 0: not at all. */
+/*
+ * Whether a thread only reached the end of a v1 page, between the log of what a wait is for and
+ * the wait. lost: when it seems to have lost its CPU; 0: it has not.
+ */
 static bool between_log_and_wait(const struct gt_thread_state *t, uint64_t lost)
 {
     return lost && t->wanted.lock && t->wanted_at <= lost && lost <= t->wanted_at + LOG_NS;
@@ -287,7 +361,10 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     note_running(all, h->on->p, t, ns);
 }
 
-/* Of Go's own: a thread in a call has its P until it stops there or another one steals it. */
+/*
+ * In Go's own traces a thread in a call has its P until the P stops there or another thread steals
+ * it.
+ */
 static void lend(struct gt_threads *all, uint64_t p, const struct gt_stream *to)
 {
     if (!all->trace->ours && p != GT_NO_P)
@@ -298,19 +375,23 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
                  enum gt_g_state state, uint64_t ns)
 {
     enter(all, t, state, h->on->p, ns);
-    /* One that is woken in vain goes on to wait for the same: it runs for no time. */
+    /* After a spurious wake-up a thread waits for the same thing again: it runs for no time. */
     bool again = t->wanted_at < t->woke;
     t->again = again && t->woke == ns;
-    t->waits_as = t->reason == h->text ? t->waits_as : kind_of_reason(h->text); /* interned */
+    t->waits_as = recent_kind_of_reason(all, h->text); /* interned */
     t->reason = h->text;
     bool page_ends = state == GT_G_RUNNABLE && between_log_and_wait(t, ns);
-    if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
+    enum gt_kind kind = gt_kind_of(t);
+    bool sleeps = kind == GT_SLEEP; /* also for a lock that it tries for: that is said each time */
+    if (again ? t->woke < ns || sleeps : t->wanted_at + LOG_NS < ns || (kind != GT_SYNC && !sleeps))
         t->wanted.lock = page_ends ? t->wanted.lock : NULL;
-    if (again) { /* who had it then has given it up */
+    if (again) { /* the holder of then has released the lock */
         t->wanted.holder = 0;
         t->wanted.who = "";
     }
     t->stack = h->stack;
+    if (t->begins_in_rust && t->stack)
+        look_behind_rust(t, t->stack);
     if (state == GT_G_SYSCALL) {
         t->call = h->on;
         lend(all, h->on->p, h->on);
@@ -342,7 +423,7 @@ static void end_call(struct gt_threads *all, struct gt_thread_state *t,
         return;
     }
     enter(all, t, GT_G_RUNNABLE, h->on->p, ns);
-    t->seq += h->g != 0; /* v1 counts it */
+    t->seq += h->g != 0; /* v1 numbers it */
     struct gt_stream *on = t->call ? t->call : h->on;
     on->g = on->g == t->g ? 0 : on->g;
 }
@@ -350,7 +431,7 @@ static void end_call(struct gt_threads *all, struct gt_thread_state *t,
 static void unblock(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                     uint64_t ns)
 {
-    /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
+    /* A wait that times out is ended by its own thread, on which no goroutine runs then. */
     const struct gt_thread_state *waker = gt_threads_find(all, h->on->g);
     struct ending end = {
         .by = waker, .waker = waker ? h->stack : NULL, .p = GT_NO_P, .ended = true};
@@ -374,7 +455,10 @@ static void log_of(struct gt_threads *all, struct gt_thread_state *t, const stru
         all->hold(all->arg, held, gt_locks_last_hold(held));
 }
 
-/* The goroutine of a thread that starts on a P may be in a call, or not be there yet. */
+/*
+ * Notes an event of a P. If a thread starts on a P, its goroutine may be in a call, or not exist
+ * yet.
+ */
 static void tell_p(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
 {
     bool starts = h->type == GT_EV_PROC_START || h->type == GT_EV_PROC_STATUS;
@@ -383,7 +467,7 @@ static void tell_p(struct gt_threads *all, const struct gt_happening *h, uint64_
         return;
     }
     if (starts && h->p == GT_NO_P)
-        return; /* somebody tells that nobody has it */
+        return; /* a thread says that the P is idle */
     if (starts)
         h->on->p = h->p;
     bool in_call = h->type == GT_EV_PROC_STATUS && h->arg[1] == GT_P_SYSCALL;
@@ -424,6 +508,8 @@ static void change(struct gt_threads *all, struct gt_thread_state *t, const stru
 static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
 {
     struct gt_threads *all = arg;
+    if (h->type == GT_EV_PROCS_CHANGE && h->arg[0] > all->machine_cpus)
+        all->machine_cpus = h->arg[0];
     if (is_of_p(h->type)) {
         tell_p(all, h, ns);
         h->on->says_p = h->type == GT_EV_PROC_STATUS;
@@ -432,7 +518,7 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     bool names = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_STATUS ||
                  h->type == GT_EV_GO_STATUS_STACK || h->type == GT_EV_GO_START ||
                  h->type == GT_EV_GO_UNBLOCK;
-    /* Of the goroutine that it is done to, or of the one that runs there. */
+    /* The goroutine that the event is done to, or the one that runs there. */
     struct gt_thread_state *t = get(all, names || h->g ? h->g : h->on->g, ns);
     if (t)
         change(all, t, h, ns);
@@ -451,14 +537,14 @@ static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
 
 /* The account -------------------------------------------------------------------------------- */
 
-/* What it has done by `at`, which is not before its last event but for what clocks differ. */
+/* Divides a thread's time up to `at`, which is before its last event only if clocks differ. */
 static void settle(struct gt_thread_state *t, uint64_t at, const struct gt_usage *used)
 {
     uint64_t ns[GT_KINDS];
     memcpy(ns, t->ns, sizeof ns);
     if (t->state != GT_G_NONE && at > t->since)
         ns[gt_kind_of(t)] += at - t->since;
-    gt_shares_add(&t->shares, at, ns, used);
+    gt_shares_add(&t->shares, at, ns, t->slept + has_slept(t, at), used);
 }
 
 static void tell_account(struct gt_threads *all, const struct gt_thread_state *t, uint64_t from,
@@ -489,12 +575,12 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     if (ns < t->shares.until)
         ns = t->shares.until;
     gt_usage_cut(&used, ns - t->shares.until,
-                 length); /* part was before the trace, or the thread */
+                 length); /* a part was before the trace, or the thread */
     tell_account(all, t, t->shares.until, ns, &used);
     settle(t, ns, &used);
 }
 
-/* Who is not mentioned has used nothing by then. */
+/* A thread without a row has used nothing up to all_until. */
 static void settle_rest(struct gt_threads *all)
 {
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
@@ -506,20 +592,29 @@ static void settle_rest(struct gt_threads *all)
 
 enum { SLACK_NS = 1000000 };
 
-/* Who holds a lock may be another one by now than when a wait for it began. */
+/*
+ * Notes what threads wait for when the trace ends. A lock's holder then may not be its holder when
+ * the wait began.
+ */
 static void note_blocked(struct gt_threads *all)
 {
     for (size_t i = 0; i < all->trace->n_blocked; i++) {
         const struct gt_blocked_row *row = &all->trace->blocked[i];
         struct gt_thread_state *t = gt_threads_find(all, row->g);
         if (t && row->again && t->state == GT_G_RUNNABLE)
-            t->state = GT_G_WAITING; /* it was signalled, and then has to wait for its mutex */
+            t->state = GT_G_WAITING; /* it was signalled, and now waits for its mutex */
         bool same = t && !t->ended && t->state == GT_G_WAITING && gt_kind_of(t) == GT_SYNC;
-        /* Recording may have ended before the wait began; one that was in vain begins anew. */
+        /*
+         * Recording may have ended before the wait began; a wait begins anew after a spurious
+         * wake-up.
+         */
         if (!same || row->since > t->since + SLACK_NS)
             continue;
         t->wanted = gt_locks_wanted_at_end(&all->locks, row);
         t->at_end = row;
+        struct gt_thread_state *holder = gt_threads_find(all, t->wanted.holder);
+        if (holder && *row->name) /* a join has no name */
+            holder->awaited = true;
     }
 }
 
@@ -534,6 +629,8 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
             .possible = possible, .tell = tell, .sample = sample, .account = account, .arg = all});
     settle_rest(all);
     note_blocked(all);
+    for (size_t i = 0; i < trace->n_brief; i++)
+        gt_locks_note_brief(&all->locks, &trace->brief[i]);
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
         if (!t->ended) {
             t->end = trace->ns;

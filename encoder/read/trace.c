@@ -4,25 +4,19 @@
 #include "need.h"
 #include "order.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-enum { LARGE = 1 << 30 }; /* of such, what is needed may be a small part */
 
 static const char *const v2_kinds[GT_EVENTS_END] = {
 #define GT_EVENT(number, id, name, args) [number] = name,
-#include "encoder/format_v2.def"
+#include "encoder/format/format_v2.def"
 #undef GT_EVENT
 };
 
 static const char *const v1_kinds[GT_V1_EVENTS_END] = {
 #define GT_EVENT(number, id, name, ...) [number] = name,
-#include "encoder/format_v1.def"
+#include "encoder/format/format_v1.def"
 #undef GT_EVENT
 };
 
@@ -33,36 +27,9 @@ const char *gt_trace_kind(const struct gt_format *format, unsigned type)
     return type < GT_EVENTS_END ? v2_kinds[type] : NULL;
 }
 
-const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO, too, is none */
-    if (fd < 0)
-        return strerror(errno);
-    void *base = MAP_FAILED;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)least)
-        base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (base != MAP_FAILED) {
-        *bytes = (struct gt_bytes){base, (uint8_t *)base + st.st_size, false};
-        if (st.st_size < LARGE)
-            madvise(base, (size_t)st.st_size, MADV_WILLNEED);
-    }
-    return NULL;
-}
-
-void gt_trace_forget(const struct gt_trace *trace, const uint8_t *start, const uint8_t *end)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t from = (size_t)(start - trace->base) / page * page;
-    size_t to = (size_t)(end - trace->base) / page * page;
-    if (to > from)
-        madvise((void *)(uintptr_t)(trace->base + from), to - from, MADV_DONTNEED);
-}
-
 #define NO_TRACE "it is not a Go execution trace"
 
-/* What people give instead: by its first bytes; and what has none, or without end. */
+/* What a file is that is not a trace: by its first bytes, or because it is empty or not regular. */
 static const char *what_instead(const struct gt_bytes *bytes, const char *path)
 {
     static const struct {
@@ -135,7 +102,7 @@ bool gt_trace_end(struct gt_reader *r)
     gt_memo_free(&r->by_id);
     gt_memo_free(&r->texts);
     gt_memo_free(&r->stacks);
-    free(r->source); /* not the streams, which are known to who was told of them */
+    free(r->source); /* not the streams, to which the audience may refer */
     free(r->queue.at);
     free(r->sample);
     free(r);

@@ -1,6 +1,6 @@
 /*
- * Reading v1: one stream of events for each P, with the tables in between. What a P's events say of
- * goroutines is told in the words of v2.
+ * Reads v1: one stream of events for each P, with the tables in between. Events that say something
+ * of goroutines are reported in the terms of v2.
  */
 #include "need.h"
 #include "v1_events.h"
@@ -21,7 +21,7 @@ static void read_frame(struct gt_reader *r, struct gt_bytes *args, struct gt_whe
 {
     *frame = (struct gt_where){.pc = gt_get_varint(args)};
     if (gt_v1_global_order(r->trace->format)) {
-        frame->pc--; /* of the call; the file has where it returns to */
+        frame->pc--; /* the call's PC; the file has the return address */
         gt_v1_lines_find(&r->lines, &r->trace->contents, frame);
     } else {
         frame->func = gt_reader_text(r, gt_get_varint(args));
@@ -64,7 +64,7 @@ enum argument {
     STW_KIND
 };
 
-/* What says something of goroutines or of the program, in v2's words. `text`: why one waits. */
+/* Events about goroutines or the program, in the terms of v2. `text`: the reason of a wait. */
 static const struct word {
     enum gt_event_type type;
     enum argument arg[GT_V1_ARGS_MAX];
@@ -93,7 +93,7 @@ static const struct word {
     [GT_V1_GO_UNBLOCK] = {GT_EV_GO_UNBLOCK, {G, SEQ, STACK}},
     [GT_V1_GO_UNBLOCK_LOCAL] = {GT_EV_GO_UNBLOCK, {G, STACK}},
     [GT_V1_GO_SYS_BLOCK] = {GT_EV_GO_SYSCALL_BEGIN},
-    /* Its goroutine can run, and is started by an event of its own. */
+    /* Its goroutine is runnable then, and has a start event of its own. */
     [GT_V1_GO_SYS_EXIT] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G, SEQ}},
     [GT_V1_GO_SYS_EXIT_LOCAL] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G}},
     [GT_V1_USER_TASK_CREATE] = {GT_EV_USER_TASK_BEGIN, {TASK, PARENT, LABEL, STACK}},
@@ -115,7 +115,7 @@ static const struct word {
     [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
 };
 
-/* Go 1.21 numbers them anew. */
+/* Go 1.21 has other numbers for the reasons. */
 static const char *why_world_stops(const struct gt_format *format, uint64_t kind)
 {
     if (format->minor < 10)
@@ -148,7 +148,7 @@ static void read_argument(struct gt_reader *r, enum argument what, struct gt_byt
     }
 }
 
-/* false: it says nothing that is told. */
+/* false: the event is not reported. */
 static bool translate(struct gt_reader *r, struct gt_source *s, const struct gt_v1_record *record)
 {
     unsigned type = record->type;
@@ -199,12 +199,12 @@ static bool next(struct gt_reader *r, struct gt_source *s)
     return false;
 }
 
-/* Time, P, G and stack of each. They stand where P 0 happens to be. */
+/* Each sample has time, P, G and stack. It is in the file where P 0 was at the time of writing. */
 static void read_samples(struct gt_reader *r)
 {
     for (struct gt_piece *p = r->sample_records, *next; p; p = next) {
         struct gt_bytes args = {p->start, p->end, false};
-        gt_get_varint(&args); /* when it was written */
+        gt_get_varint(&args); /* the time of writing */
         uint64_t at = gt_get_varint(&args);
         struct gt_cpu_sample sample = {.thread = GT_NO_THREAD, .p = gt_get_varint(&args)};
         sample.g = gt_get_varint(&args);
@@ -236,7 +236,16 @@ static void keep_string(struct gt_reader *r, struct gt_v1_record *record)
     gt_reader_keep_own_text(r, id, &text);
 }
 
-/* A stack that is none, for its id is 0, may say that nothing is missing, or be an account. */
+/* Keeps the setup, whose bytes are numbers. */
+static void keep_setup(struct gt_reader *r, struct gt_bytes numbers)
+{
+    char text[GT_SETUP_MAX] = "";
+    for (size_t i = 0; i + 1 < sizeof text && gt_bytes_left(&numbers); i++)
+        text[i] = (char)gt_get_varint(&numbers);
+    gt_reader_keep_setup(r, text, sizeof text);
+}
+
+/* A record with the id 0 is not a stack: it may say that nothing is missing, or be an account. */
 static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
 {
     struct gt_bytes args = record->args;
@@ -244,7 +253,7 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
         keep(&r->stack_records, &record->args);
         return;
     }
-    r->trace->ours = true; /* and every page of ours has one */
+    r->trace->ours = true; /* every page of ours has such a record */
     uint64_t n = gt_get_varint(&args), first = gt_get_varint(&args);
     r->trace->whole |= n == 1 && first == GT_V1_WHOLE;
     r->trace->of_go |= n == 1 && first == GT_V1_OF_GO;
@@ -252,9 +261,11 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
         gt_account_rows_keep(&r->accounts, args);
     else if (n && first == GT_V1_ORIGIN)
         gt_reader_keep_origin(r, args);
+    else if (n && first == GT_V1_SETUP)
+        keep_setup(r, args);
 }
 
-/* Which bytes are whose, and the tables. */
+/* Assigns the file's bytes to Ps, and reads the tables. */
 static void sort_out(struct gt_reader *r)
 {
     struct gt_trace *t = r->trace;
@@ -304,7 +315,7 @@ void gt_trace_begin_v1(struct gt_reader *r)
 
 void gt_trace_end_v1(struct gt_reader *r)
 {
-    double end = gt_reader_ns(r, r->end); /* events that say nothing of goroutines were not told */
+    double end = gt_reader_ns(r, r->end); /* some events at the end may not have been reported */
     if (end > (double)r->trace->ns)
         r->trace->ns = (uint64_t)end;
     gt_order_accounts(r, UINT64_MAX);

@@ -1,12 +1,10 @@
 /*
- * Reading v2: generation by generation, since each has tables of its own. One that is not whole
- * has no tables, and is left out; so do Go's tools.
+ * Reads v2, generation by generation, because each has tables of its own. An incomplete generation
+ * has no tables, and is left out, as in Go's tools.
  */
 #include "batches.h"
 #include "order.h"
 #include "seek.h"
-
-#include "encoder/texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,22 +12,29 @@
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-/* ours: of no thread of the program's, which may have any texts. */
+/* Keeps a text in which the tracer says something that has a place of its own. */
+static bool keep_word(struct gt_reader *r, uint64_t id, struct gt_bytes text)
+{
+    if (id >= GT_TEXT_FIRST && gt_bytes_begin(&text, GT_ACCOUNT, sizeof GT_ACCOUNT - 1))
+        gt_account_rows_keep(&r->accounts, text);
+    else if (gt_bytes_begin(&text, GT_ORIGIN, sizeof GT_ORIGIN - 1))
+        gt_reader_keep_origin(r, text);
+    else if (gt_bytes_begin(&text, GT_SETUP, sizeof GT_SETUP - 1))
+        gt_reader_keep_setup(r, text.p, gt_bytes_left(&text));
+    else
+        return false;
+    return true;
+}
+
+/* ours: the strings are the tracer's, not of a thread of the program, which may have any texts. */
 static void read_strings(struct gt_reader *r, struct gt_bytes data, bool ours)
 {
     uint64_t id;
     struct gt_bytes text;
     gt_get_byte(&data);
     while (gt_batch_next_string(&data, &id, &text)) {
-        if (ours && id >= GT_TEXT_FIRST &&
-            gt_bytes_begin(&text, GT_ACCOUNT, sizeof GT_ACCOUNT - 1)) {
-            gt_account_rows_keep(&r->accounts, text);
+        if (ours && keep_word(r, id, text))
             continue;
-        }
-        if (ours && gt_bytes_begin(&text, GT_ORIGIN, sizeof GT_ORIGIN - 1)) {
-            gt_reader_keep_origin(r, text);
-            continue;
-        }
         if (ours)
             gt_reader_keep_own_text(r, id, &text);
         else
@@ -59,7 +64,7 @@ static void read_stacks(struct gt_reader *r, struct gt_bytes data)
     }
 }
 
-/* The clock: frequency, and since Go 1.25 the time of day at the batch's time. */
+/* Reads the clock: its frequency, and since Go 1.25 the time of day at the batch's time. */
 static void read_clock(struct gt_reader *r, const struct gt_batch *batch)
 {
     struct gt_bytes data = batch->data;
@@ -88,7 +93,7 @@ static void read_clock(struct gt_reader *r, const struct gt_batch *batch)
     }
 }
 
-/* Time, M, P, G and stack of each. */
+/* Each sample has time, M, P, G and stack. */
 static void read_samples(struct gt_reader *r, struct gt_bytes data)
 {
     uint64_t arg[5];
@@ -105,7 +110,7 @@ static void read_samples(struct gt_reader *r, struct gt_bytes data)
 
 /* Events ------------------------------------------------------------------------------------- */
 
-/* Where an event's arguments go: their order in the file. */
+/* Fills in the members of an event from its arguments, in the file's order. */
 static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg[GT_EVENT_ARGS_MAX])
 {
     switch (h->type) {
@@ -132,7 +137,7 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
         break;
     case GT_EV_GO_SYSCALL_BEGIN: h->stack = gt_reader_stack(r, arg[1]); break;
     case GT_EV_GO_STATUS:
-    case GT_EV_GO_STATUS_STACK: /* arg[3] is 0 where there is none */
+    case GT_EV_GO_STATUS_STACK: /* arg[3] is 0 without a stack */
         h->g = arg[0];
         h->thread = arg[1];
         h->state = (enum gt_g_state)arg[2];
@@ -177,7 +182,7 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
     }
 }
 
-/* The stream on which a goroutine runs that a status, perhaps written by another thread, is of. */
+/* The stream on which a status's goroutine runs. Another thread may have written the status. */
 static struct gt_stream *stream_of(struct gt_reader *r, struct gt_source *s, uint64_t thread)
 {
     if (!thread || thread == GT_NO_THREAD)
@@ -187,7 +192,10 @@ static struct gt_stream *stream_of(struct gt_reader *r, struct gt_source *s, uin
     return &other->stream;
 }
 
-/* A coroutine's switch: the other one is woken; then this one waits or ends; and that one runs. */
+/*
+ * Begins a coroutine switch, reported as three events: the other coroutine is woken, this one
+ * waits or ends, and the other one starts.
+ */
 static void begin_switch(struct gt_source *s)
 {
     struct gt_happening *h = &s->next;
@@ -212,8 +220,10 @@ static void go_on_with_switch(struct gt_source *s)
                                .more = ""};
 }
 
-/* All but its arguments. Field by field: of one assignment compilers make a slow string
- * instruction. */
+/*
+ * Sets all members but arg. Field by field: from one assignment compilers make a slow string
+ * instruction.
+ */
 static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
 {
     h->type = type;
@@ -226,7 +236,7 @@ static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
     h->stack = h->its = NULL;
 }
 
-/* Arguments that the event does not have are 0. */
+/* Reads an event's arguments; those that it does not have are 0. */
 static bool read_args(struct gt_bytes *bytes, uint8_t type, uint64_t arg[GT_EVENT_ARGS_MAX])
 {
     int n = gt_event_args_of(type);
@@ -236,7 +246,7 @@ static bool read_args(struct gt_bytes *bytes, uint8_t type, uint64_t arg[GT_EVEN
     return n >= 0 && !bytes->bad;
 }
 
-/* The stream's next event as it stands there; false: there is none. */
+/* Reads the stream's next event as it is in the file; false: there is none. */
 static bool read_event(struct gt_reader *r, struct gt_source *s, uint8_t *type)
 {
     while (!gt_bytes_left(&s->bytes)) {
@@ -285,7 +295,7 @@ static void sort_out(struct gt_reader *r, const struct gt_batch *b)
     switch (b->kind) {
     case GT_EV_STRINGS:
     case GT_EV_STACKS:
-    case GT_EV_CPU_SAMPLES: break; /* in later rounds: samples name stacks, those name strings */
+    case GT_EV_CPU_SAMPLES: break; /* read in later rounds: samples use stacks, which use strings */
     case GT_EV_FREQUENCY:
     case GT_EV_SYNC: read_clock(r, b); break;
     case GT_EV_EVENT_BATCH: {
@@ -301,7 +311,7 @@ static void sort_out(struct gt_reader *r, const struct gt_batch *b)
     }
 }
 
-/* In each generation our reasons have the same ids. */
+/* Whether the trace is ours: in each generation our reasons have the same ids. */
 static bool is_ours(struct gt_reader *r)
 {
     return !r->trace->of_go && strcmp(gt_reader_text(r, GT_REASON_SYNC), "sync") == 0 &&
@@ -319,14 +329,14 @@ static void forget_generation(struct gt_reader *r)
     gt_memo_free(&r->stacks);
 }
 
-/* What comes before its events. */
+/* Reads what comes before a generation's events. */
 static void begin_generation(struct gt_reader *r, bool accounts_only)
 {
     struct gt_bytes bytes = {r->begin, r->until, false};
     struct gt_batch b;
     r->trace->generations++;
     r->trace->whole = false;
-    r->trace->n_blocked = r->trace->n_signals = r->trace->n_own = 0;
+    r->trace->n_blocked = r->trace->n_signals = r->trace->n_brief = r->trace->n_own = 0;
     while (gt_batch_next(&bytes, &b))
         sort_out(r, &b);
     for (bytes.p = r->begin; gt_batch_next(&bytes, &b);) {

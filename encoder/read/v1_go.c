@@ -6,7 +6,10 @@
 
 #include <stdlib.h>
 
-/* No P has the number. Threads are numbered from 0 in v1; these are of nobody. */
+/*
+ * EXITS: a number that no P has. In v1 threads are numbered from 0; unknown threads get numbers
+ * from FIRST_UNKNOWN_THREAD on.
+ */
 enum { EXITS = 1 << 30, FIRST_UNKNOWN_THREAD = 3 << 29 };
 
 /* Ends of calls ------------------------------------------------------------------------------ */
@@ -19,7 +22,10 @@ static int by_time(const void *a, const void *b)
     return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* ts: of the event. Its last argument is when the call was over; 0: then. */
+/*
+ * Keeps the end of a call. ts: the event's time. Its last argument is when the call was over; 0:
+ * at ts.
+ */
 static void keep_exit(struct gt_v1_go *go, const struct gt_v1_record *record, uint64_t ts)
 {
     struct gt_bytes args = record->args;
@@ -112,8 +118,9 @@ static void take_p(struct gt_source *s, struct gt_stream *thread)
 }
 
 /*
- * Who is made before a thread has the P was there when recording began, and the next event may say
- * what it does. What we have written tells of some of them later.
+ * A goroutine that is created before a thread has the P existed when recording began: makes the
+ * event a status. The next event may say what the goroutine does. In our own files such events may
+ * come later.
  */
 static void tell_who_is_there(struct gt_reader *r, struct gt_source *s)
 {
@@ -141,7 +148,7 @@ static void note_call(struct gt_reader *r, uint64_t g, struct gt_stream *thread)
     *(uint64_t *)gt_need(gt_memo_at(&r->go.calls, g)) = (uintptr_t)thread;
 }
 
-/* Which thread that is in which it calls is not told. */
+/* A stream for the thread in which goroutine g calls: v1 does not say which thread it is. */
 static struct gt_stream *unknown_thread(struct gt_reader *r, uint64_t g)
 {
     struct gt_stream *thread = thread_of(r, FIRST_UNKNOWN_THREAD + r->go.unknown++);
@@ -149,7 +156,7 @@ static struct gt_stream *unknown_thread(struct gt_reader *r, uint64_t g)
     return thread;
 }
 
-/* A call that its P's next event does not say to last is over at once. */
+/* Begins a call. It is over at once, unless the P's next event says that it lasts. */
 static void begin_call(struct gt_reader *r, struct gt_source *s)
 {
     const struct gt_v1_entry *after = gt_v1_event_peek(r, s);
@@ -159,7 +166,7 @@ static void begin_call(struct gt_reader *r, struct gt_source *s)
     s->then = s->calls ? NOTHING_MORE : RETURNS;
 }
 
-/* false: that was told where the call began. */
+/* A call lasts. false: the beginning of the call was reported as such already. */
 static bool it_lasts(struct gt_reader *r, struct gt_source *s)
 {
     bool told = s->calls;
@@ -170,8 +177,8 @@ static bool it_lasts(struct gt_reader *r, struct gt_source *s)
 }
 
 /*
- * Whose call is over may find its old P with somebody else who calls, and take it without a word.
- * false: it has another one.
+ * A thread whose call is over may find its old P with another thread that is in a call, and take
+ * the P without an event. false: the thread has another P.
  */
 static bool retake_p(struct gt_source *s)
 {

@@ -31,7 +31,7 @@ void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace)
     gt_trace_map(&lines->table, path, sizeof(Elf64_Ehdr) + 1);
     if (!lines->table.p)
         return;
-    lines->table.p += sizeof(Elf64_Ehdr); /* where ours is */
+    lines->table.p += sizeof(Elf64_Ehdr); /* where our writer puts the table */
     if (number(&lines->table, 0, 4) == (uint32_t)MAGIC)
         lines->n = number(&lines->table, 8, 8);
 }
@@ -39,7 +39,7 @@ void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace)
 /* The offset of the record of the last function that begins at or before pc; 0: none. */
 static uint64_t record_of(const struct gt_v1_lines *lines, uint64_t pc)
 {
-    uint64_t lo = 0, hi = lines->n; /* the n-th is the end */
+    uint64_t lo = 0, hi = lines->n; /* entry n is the end */
     if (pc < number(&lines->table, HEAD, 8) || pc >= number(&lines->table, HEAD + ENTRY * hi, 8))
         return 0;
     while (hi - lo > 1) {
@@ -52,7 +52,7 @@ static uint64_t record_of(const struct gt_v1_lines *lines, uint64_t pc)
     return number(&lines->table, HEAD + ENTRY * lo + 8, 8);
 }
 
-/* A table of values by PC, of which ours have one: its difference to -1, zigzag. */
+/* Reads a table of values by PC. Ours have one value: its difference from -1, in zigzag. */
 static uint64_t value_at(const struct gt_v1_lines *lines, uint64_t at)
 {
     struct gt_bytes b = lines->table;

@@ -1,6 +1,8 @@
-/* Names for the addresses of a Go 1.5 trace: the line table that v1/elf.c wrote beside it. */
-#ifndef GT_V1_LINES_H
-#define GT_V1_LINES_H
+/*
+ * Names for the addresses of a Go 1.5 trace, from the line table that drain/v1/elf.c wrote beside
+ * it.
+ */
+#pragma once
 
 #include "trace.h"
 
@@ -11,8 +13,6 @@ struct gt_v1_lines {
 
 void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace);
 
-/* Fills in the function, file and line of frame->pc; without a table its address is its name. */
+/* Fills in the function, file and line of frame->pc; without a table the address is the name. */
 void gt_v1_lines_find(const struct gt_v1_lines *lines, struct gt_contents *contents,
                       struct gt_where *frame);
-
-#endif

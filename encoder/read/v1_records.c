@@ -2,9 +2,9 @@
 #include "v1_records.h"
 
 /*
- * The upper two bits of the first byte count the arguments after the time (Go 1.5: after number and
- * time); 3 stands for three or more, and the length follows. Strings have a form of their own, and
- * UserLog is followed by one.
+ * The upper two bits of the first byte count the arguments after the time (Go 1.5: after number
+ * and time). 3 stands for three or more, and the length follows. A string has a form of its own,
+ * and follows a UserLog.
  */
 bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
                        struct gt_v1_record *record)
@@ -14,7 +14,7 @@ bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
     unsigned count = first >> 6;
     record->type = first & 0x3f;
     record->args = *bytes;
-    if (!first) { /* a hole in the file, be it of gigabytes */
+    if (!first) { /* a hole in the file, perhaps of gigabytes */
         while (bytes->p < bytes->end && !*bytes->p)
             bytes->p++;
     } else if (record->type == GT_V1_STRING) {

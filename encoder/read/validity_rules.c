@@ -9,7 +9,7 @@
 
 #define WRONG(...) (gt_fault_note(r->fault, __VA_ARGS__), GT_WRONG)
 
-/* Who is known -------------------------------------------------------------------------------- */
+/* Known goroutines, Ps and threads ------------------------------------------------------------ */
 
 static void *row_of(struct gt_memo *memo, uint64_t id, size_t size)
 {
@@ -111,7 +111,7 @@ static bool needs_state(struct gt_rules *r, const struct gt_rule_m *m, enum gt_g
                           state_name(m->g->status), state_name(state)));
 }
 
-/* A thread, a P and a goroutine, in whatever state: what programs say of themselves. */
+/* An event that a program reports itself: needs a thread, a P and a goroutine in any state. */
 static enum gt_verdict say(struct gt_rules *r, const struct gt_rule_m *m)
 {
     if (!needs_p(r, m))
@@ -210,7 +210,7 @@ static void create(struct gt_rules *r, struct gt_rule_g *g, enum gt_g_state stat
     count(r, 0, &g->at);
 }
 
-/* Where a goroutine is in a call: on this thread, or on one that has done nothing else. */
+/* Binds a goroutine that is in a call to its thread: this one, or one without other events. */
 static enum gt_verdict bind_call(struct gt_rules *r, struct gt_rule_m *m, struct gt_rule_g *g)
 {
     uint64_t thread = m->arg[1];
@@ -275,7 +275,7 @@ static enum gt_verdict go_create_syscall(struct gt_rules *r, struct gt_rule_m *m
     return GT_DONE;
 }
 
-/* It leaves its thread. */
+/* The goroutine leaves its thread. */
 static enum gt_verdict go_leave(struct gt_rules *r, struct gt_rule_m *m, enum gt_g_state state)
 {
     if (!needs_state(r, m, GT_G_RUNNING))
@@ -385,7 +385,7 @@ static enum gt_verdict go_destroy_syscall(struct gt_rules *r, struct gt_rule_m *
     return GT_DONE;
 }
 
-/* What the program says ----------------------------------------------------------------------- */
+/* Events that the program reports itself ------------------------------------------------------ */
 
 static enum gt_verdict task_begin(struct gt_rules *r, const struct gt_rule_m *m)
 {
@@ -404,7 +404,7 @@ static enum gt_verdict task_end(struct gt_rules *r, const struct gt_rule_m *m)
     return say(r, m);
 }
 
-/* Of an id that was looked for. */
+/* The text of a string that is in the table. */
 static struct gt_bytes text_of(const struct gt_rules *r, uint64_t id)
 {
     struct gt_bytes text = {0};
@@ -480,7 +480,10 @@ static enum gt_verdict gc_end(struct gt_rules *r, const struct gt_rule_m *m)
     return say(r, m);
 }
 
-/* A range that is open already when the first generation begins, or is open all the same. */
+/*
+ * A range is said to be open. In the first generation that opens it; later it must be open
+ * already.
+ */
 static enum gt_verdict active(struct gt_rules *r, bool *open, const char *what)
 {
     if (is_first(r) == *open)
@@ -527,7 +530,7 @@ static enum gt_verdict assist_active(struct gt_rules *r, const struct gt_rule_m 
     return active(r, &g->assists, "an assist");
 }
 
-/* Stops of the world of several kinds may be open. */
+/* A goroutine may have begun stops of the world of several kinds. */
 static enum gt_verdict stop_the_world(struct gt_rules *r, const struct gt_rule_m *m)
 {
     if (say(r, m) != GT_DONE || !needs_g(r, m))
@@ -550,7 +553,7 @@ static enum gt_verdict stop_the_world(struct gt_rules *r, const struct gt_rule_m
 
 /* What events refer to ------------------------------------------------------------------------ */
 
-/* Which arguments are ids of stacks, which of strings: a bit each. */
+/* Which arguments are ids of stacks or strings: one bit for each argument. */
 static const struct {
     uint8_t stacks, strings;
 } refers[GT_EVENTS_END] = {
@@ -630,7 +633,7 @@ static enum gt_verdict advance(struct gt_rules *r, struct gt_rule_m *m)
     case GT_EV_PROCS_CHANGE:
     case GT_EV_GO_LABEL:
     case GT_EV_USER_LOG: return say(r, m);
-    default: /* of an experiment */
+    default: /* an experimental event */
         return m->id == GT_NO_THREAD ? WRONG("it is of no thread") : GT_DONE;
     }
 }

@@ -1,20 +1,19 @@
 /*
- * What the events of a v2 trace may do, and when: the state of each goroutine, P and thread, and
- * the rules of Go's `ordering` (internal/trace/order.go). For validity_v2.c.
+ * Which events a v2 trace may have, and when: the state of each goroutine, P and thread, and the
+ * rules of Go's `ordering` (internal/trace/order.go). For validity_v2.c.
  */
-#ifndef GT_VALIDITY_RULES_H
-#define GT_VALIDITY_RULES_H
+#pragma once
 
 #include "validity.h"
 
-/* What a table of a generation has: id → where in the file, plus 1. */
+/* The entries of a generation's table: id → offset in the file + 1. */
 struct gt_ids {
-    uint64_t *dense; /* of the small ones */
+    uint64_t *dense; /* of the small ids */
     size_t room;
     struct gt_memo others;
 };
 
-/* A sequence number counts within the generation. */
+/* A sequence number, which counts within a generation. */
 struct gt_count {
     uint64_t gen, seq;
 };
@@ -27,11 +26,11 @@ struct gt_rule_region {
 struct gt_rule_g {
     uint64_t id;
     bool exists, assists;
-    uint64_t status; /* as the file has it: enum gt_g_state */
+    uint64_t status; /* as in the file: enum gt_g_state */
     struct gt_count at;
     struct gt_rule_region *regions;
     size_t n_regions, room_regions;
-    uint64_t *stops; /* the kinds of the stops of the world that it has begun */
+    uint64_t *stops; /* the kinds of the open stops of the world that it has begun */
     size_t n_stops, room_stops;
 };
 
@@ -44,16 +43,16 @@ struct gt_rule_p {
 
 enum { GT_P_ABANDONED = GT_P_SYSCALL + 1 };
 
-/* A thread, and its events in the generation. */
+/* A thread, and its events in the current generation. */
 struct gt_rule_m {
     uint64_t id;
-    bool known; /* it has done something, or was said to be in a call */
+    bool known; /* it has had an event, or a status said that it was in a call */
     struct gt_rule_g *g;
     struct gt_rule_p *p;
-    uint64_t listed; /* in which generation it has events, by their order; the rest is of that: */
-    size_t first, last; /* pieces, by number */
+    uint64_t listed;    /* the last generation, by order, in which it has events; below, for it: */
+    size_t first, last; /* numbers of its pieces */
     struct gt_bytes bytes;
-    int64_t time; /* of the event that comes next, in ns */
+    int64_t time; /* of the next event, in ns */
     const uint8_t *start;
     uint8_t type;
     uint64_t arg[GT_EVENT_ARGS_MAX];
@@ -61,7 +60,7 @@ struct gt_rule_m {
 
 struct gt_rules {
     struct gt_fault *fault;
-    struct gt_memo g, p, m; /* id → their rows */
+    struct gt_memo g, p, m; /* id → row */
     struct gt_memo tasks;   /* id → 1: open; 2: ended */
     struct gt_ids strings, stacks;
     const uint8_t *base, *end; /* of the file */
@@ -70,22 +69,20 @@ struct gt_rules {
     enum { GT_GC_UNKNOWN, GT_GC_OFF, GT_GC_ON } gc;
 };
 
-/* Whether the id is in the table, or 0. */
+/* The offset + 1 of the entry with that id; 0: the table does not have it. */
 static inline uint64_t gt_ids_find(const struct gt_ids *ids, uint64_t id)
 {
     return id < ids->room ? ids->dense[id] : gt_memo_find(&ids->others, id);
 }
 
-/* The thread of that number. */
+/* The thread with that number; it is created when first asked for. */
 struct gt_rule_m *gt_rule_m(struct gt_rules *r, uint64_t id);
 
 /*
- * The next event of m: it happens; or others come first; or it cannot happen, which is noted in
- * r->fault.
+ * Tries the next event of m. GT_DONE: it happens. GT_NOT_YET: other events come first. GT_WRONG:
+ * it cannot happen, which is noted in r->fault.
  */
 enum gt_verdict { GT_DONE, GT_NOT_YET, GT_WRONG };
 enum gt_verdict gt_rule_advance(struct gt_rules *r, struct gt_rule_m *m);
 
 void gt_rules_free(struct gt_rules *r);
-
-#endif

@@ -1,8 +1,7 @@
 /*
- * The rules of v1 files (see validity.h): in which order their events can have happened. As Go's
- * readers do it (internal/trace/internal/tracev1: parser.go, order.go; up to Go 1.22
- * internal/trace). Go 1.5 numbers all events; later there are numbers of what happens to a
- * goroutine.
+ * The rules of v1 files (see validity.h): the order in which their events can have happened. As in
+ * Go's readers: internal/trace/internal/tracev1, parser.go and order.go; up to Go 1.22
+ * internal/trace. Go 1.5 numbers all events; later versions number the events of each goroutine.
  */
 #include "need.h"
 #include "validity_v1.h"
@@ -18,13 +17,13 @@ static bool wrong_at(struct gt_check_v1 *c, const struct gt_check_source *s,
     return false;
 }
 
-/* In which order ------------------------------------------------------------------------------ */
+/* Order --------------------------------------------------------------------------------------- */
 
-#define ANY UINT64_MAX /* number of whatever is next */
+#define ANY UINT64_MAX /* stands for the next number */
 
-/* When an event can happen, and what is then. */
+/* The state that an event needs, and the state after it. */
 struct change {
-    struct gt_check_g *g; /* NULL: whenever */
+    struct gt_check_g *g; /* NULL: the event needs no state */
     uint64_t seq;
     enum gt_check_state from, to;
 };
@@ -67,7 +66,10 @@ static bool is_ready(const struct change *by)
     return !by->g || ((by->seq == ANY || by->seq == by->g->seq) && by->from == by->g->status);
 }
 
-/* Whose next event is there: it can happen, or waits for something that its goroutine does. */
+/*
+ * Queues a source that has a next event. If the event cannot happen yet, it waits for its
+ * goroutine.
+ */
 static void queue_up(struct gt_check_v1 *c, struct gt_check_source *s)
 {
     struct change by = c->by_number ? (struct change){.g = NULL} : change_of(c, &s->next);
@@ -90,7 +92,10 @@ static void look_again(struct gt_check_v1 *c, struct gt_check_g *g)
     }
 }
 
-/* What only counts as next, or does not count, leaves the number as it is, or adds one. */
+/*
+ * The goroutine's next number after an event. Events without a number add one or leave it
+ * unchanged.
+ */
 static uint64_t number_after(const struct gt_check_event *e, const struct change *by)
 {
     switch (e->type) {
@@ -101,7 +106,10 @@ static uint64_t number_after(const struct gt_check_event *e, const struct change
     }
 }
 
-/* The end of a call has a time of its own, after that when it began to last. */
+/*
+ * Checks the time that the end of a call has as an argument: it must not be before the call began
+ * to last.
+ */
 static bool check_exit(struct gt_check_v1 *c, struct gt_check_source *s,
                        const struct gt_check_event *e)
 {
@@ -125,7 +133,7 @@ static bool check_exit(struct gt_check_v1 *c, struct gt_check_source *s,
 typedef bool each_fn(struct gt_check_v1 *c, struct gt_check_source *s,
                      const struct gt_check_event *e);
 
-/* An event has its turn. */
+/* Takes the next event of a source. */
 static bool take(struct gt_check_v1 *c, struct gt_check_source *s, each_fn *each)
 {
     struct gt_check_event e = s->next;
@@ -160,7 +168,7 @@ static bool is_stuck(struct gt_check_v1 *c)
     return WRONG("a collection is not the next one");
 }
 
-/* All events in order. Begins anew each time. */
+/* Takes all events in order, from the beginning. */
 static bool run(struct gt_check_v1 *c, each_fn *each)
 {
     c->queue =
@@ -191,7 +199,7 @@ static bool run(struct gt_check_v1 *c, each_fn *each)
     return !c->waiting || is_stuck(c);
 }
 
-/* What is done with each ---------------------------------------------------------------------- */
+/* Checks of each event ------------------------------------------------------------------------ */
 
 static bool check_all(struct gt_check_v1 *c, struct gt_check_source *s,
                       const struct gt_check_event *e)
@@ -199,7 +207,7 @@ static bool check_all(struct gt_check_v1 *c, struct gt_check_source *s,
     return check_exit(c, s, e) && gt_check_happens(c, s, e);
 }
 
-/* Those that were before that time. */
+/* Applies the ends of calls that were before that time. */
 static bool move_in(struct gt_check_v1 *c, uint64_t ts)
 {
     while (c->told_moved < c->n_moved && c->moved_order[c->told_moved].key < ts) {
@@ -217,7 +225,7 @@ static bool check_moved(struct gt_check_v1 *c, struct gt_check_source *s,
     return move_in(c, e->ts) && (moved || gt_check_happens(c, s, e));
 }
 
-/* Twice: in the order in which they are told, and in that in which they were. */
+/* Takes all events twice: in the order of their events, and in the order in which they happened. */
 static bool run_moved(struct gt_check_v1 *c)
 {
     if (!run(c, check_exit))
@@ -229,7 +237,10 @@ static bool run_moved(struct gt_check_v1 *c)
     return run(c, check_moved) && move_in(c, UINT64_MAX);
 }
 
-/* Go 1.5: the end of a call has a number of its own, by which it comes before others of its P. */
+/*
+ * Go 1.5: the end of a call has a number of its own, which may put it before earlier events of its
+ * P.
+ */
 static bool keep_exit(struct gt_check_v1 *c, struct gt_check_source *s,
                       const struct gt_check_event *e)
 {
@@ -243,7 +254,10 @@ static bool keep_exit(struct gt_check_v1 *c, struct gt_check_source *s,
     return true;
 }
 
-/* Two of one number are in no order. */
+/*
+ * Checks the number and time of an event, and applies it. Two events with one number have no
+ * order.
+ */
 static bool in_time(struct gt_check_v1 *c, struct gt_check_source *s,
                     const struct gt_check_event *e)
 {

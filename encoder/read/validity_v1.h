@@ -1,10 +1,9 @@
 /*
- * What the files of validity_v1*.c share: validity_v1_records.c reads the records of a file and the
- * events of each P, validity_v1_states.c has what events do, validity_v1.c takes them in order. The
- * one thread of a command.
+ * What the files validity_v1*.c share. validity_v1_records.c reads the records of a file and the
+ * events of each P. validity_v1_states.c applies events to states. validity_v1.c takes events in
+ * order. All run in the one thread of a command.
  */
-#ifndef GT_VALIDITY_V1_H
-#define GT_VALIDITY_V1_H
+#pragma once
 
 #include "trace.h"
 #include "validity.h"
@@ -18,7 +17,7 @@ enum gt_check_state { GT_CHECK_DEAD, GT_CHECK_RUNNABLE, GT_CHECK_RUNNING, GT_CHE
 
 struct gt_check_event {
     uint8_t type;
-    uint64_t key; /* by which events are in order: time, or Go 1.5's number */
+    uint64_t key; /* the key of the order: time, or Go 1.5's number */
     uint64_t ts, g, arg[GT_V1_ARGS_MAX];
     const uint8_t *start;
 };
@@ -32,10 +31,10 @@ struct gt_check_g {
     /* For the order of events. */
     uint64_t seq;
     enum gt_check_state status;
-    uint64_t call; /* when its last call began to last; 0: none has */
+    uint64_t call; /* when its last call began to last; 0: never */
     struct gt_check_source
-        *waiting; /* whose next events have to wait for something that happens to it */
-    /* By what events do. */
+        *waiting; /* sources whose next events wait for an event of this goroutine */
+    /* For what events do. */
     bool exists, assists, timer;
     enum gt_check_state state;
     struct gt_check_region *regions;
@@ -61,7 +60,7 @@ struct gt_check_source {
     uint64_t g;
 };
 
-/* An end of a call, which was before it is told. */
+/* The end of a call whose event comes later than the end itself. */
 struct gt_check_moved {
     struct gt_check_event event;
     struct gt_check_source *on;
@@ -72,25 +71,25 @@ struct gt_check_v1 {
     struct gt_fault *fault;
     bool by_number; /* Go 1.5 */
     struct gt_memo g, p, tasks, strings;
-    struct gt_bytes *stack; /* with strings */
+    struct gt_bytes *stack; /* stacks whose strings are to be checked */
     size_t n_stacks, room_stacks;
-    struct gt_check_g collector; /* the order of collections, as if of a goroutine */
+    struct gt_check_g collector; /* orders collections, as if they were a goroutine's */
     struct gt_check_source *samples;
-    struct gt_pair *sample; /* times; the second: where they are told, plus 1 */
+    struct gt_pair *sample; /* times; values: offsets in the file */
     size_t n_samples, room_samples, told_samples;
     struct gt_check_source **source;
     size_t n, room;
-    struct gt_queue queue; /* those whose next events can happen */
-    size_t waiting;        /* of the others, how many have one */
+    struct gt_queue queue; /* sources whose next events can happen */
+    size_t waiting;        /* how many others have a next event */
     struct gt_check_moved *moved;
     struct gt_pair *moved_order;
     size_t n_moved, room_moved, told_moved;
-    bool moves; /* some ends of calls are told late */
+    bool moves; /* some ends of calls have late events */
     bool collects, stops, frequency;
-    uint64_t last_ts, next_key; /* next_key: Go 1.5: at least */
+    uint64_t last_ts, next_key; /* next_key: Go 1.5: the least next one */
 };
 
-/* Whether the goroutine that runs waits from this event on. */
+/* Whether the running goroutine waits from this event on. */
 static inline bool gt_check_blocks(uint8_t type)
 {
     switch (type) {
@@ -110,23 +109,21 @@ static inline bool gt_check_blocks(uint8_t type)
 
 #define WRONG(...) gt_fault_note(c->fault, __VA_ARGS__)
 
-/* The goroutine of that number, which is made when it is first asked for. */
+/* The goroutine with that number; it is created when first asked for. */
 struct gt_check_g *gt_check_g_of(struct gt_check_v1 *c, uint64_t id);
 
-/* Another source of events. */
+/* Adds a source of events. */
 struct gt_check_source *gt_check_add_source(struct gt_check_v1 *c, uint64_t id);
 
-/* All records, one after the other: whether each is sound, and which bytes are of which P. */
+/* Reads all records: checks each, and assigns the file's bytes to Ps. */
 bool gt_check_read_records(struct gt_check_v1 *c);
 
-/* Fills s->next; false: there is no more. */
+/* Fills s->next; false: there are no more events. */
 bool gt_check_next_event(struct gt_check_v1 *c, struct gt_check_source *s);
 
-/* Whether a string of that number is in the file, as far as readers of the format need it. */
+/* Whether a string is in the file. true for formats whose readers do not need it. */
 bool gt_check_has_string(struct gt_check_v1 *c, uint64_t id);
 
-/* Does what the event does to goroutines, Ps, tasks and regions, if it can. */
+/* Applies an event to goroutines, Ps, tasks and regions; false: they are in no state for it. */
 bool gt_check_happens(struct gt_check_v1 *c, struct gt_check_source *s,
                       const struct gt_check_event *e);
-
-#endif

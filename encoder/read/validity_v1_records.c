@@ -1,6 +1,6 @@
 /*
- * The records of v1 files, one after the other, and of them the events of each P (see validity.h):
- * whether each is sound, and its strings and stacks are there.
+ * Reads the records of v1 files, and the events of each P among them (see validity.h). Checks each
+ * record, and that its strings and stacks are in the file.
  */
 #include "need.h"
 #include "v1_records.h"
@@ -10,14 +10,14 @@
 #include <string.h>
 
 /*
- * From Go 1.11 on: readers of the format want a batch before all else, and end with a panic over a
- * string that is not there.
+ * From Go 1.11 on readers of the format need a batch before all else, and panic over a string that
+ * is missing.
  */
 enum { STRICT = 11 };
 
 enum { RECORD_MAX = 2048, STRING_MAX = 1000000, FRAMES_MAX = 1000 };
 
-/* Who is known -------------------------------------------------------------------------------- */
+/* Known goroutines and sources ---------------------------------------------------------------- */
 
 struct gt_check_g *gt_check_g_of(struct gt_check_v1 *c, uint64_t id)
 {
@@ -52,7 +52,7 @@ static struct gt_check_source *source_of(struct gt_check_v1 *c, uint64_t id)
 
 /* Records ------------------------------------------------------------------------------------- */
 
-/* How many arguments follow the time, and number, of an event; -1: there is none such. */
+/* How many arguments follow the time, and number, of an event; -1: the type is unknown. */
 static int args_of(const struct gt_format *format, uint8_t type)
 {
     static const struct {
@@ -119,7 +119,10 @@ bool gt_check_has_string(struct gt_check_v1 *c, uint64_t id)
            WRONG("string %" PRIu64 " is not there", id);
 }
 
-/* Strings may follow. One with the id 0 is none, and not looked at. */
+/*
+ * Checks the strings of all stacks at the end, because strings may follow stacks. A stack with the
+ * id 0 is not a stack, and is skipped.
+ */
 static bool check_frames(struct gt_check_v1 *c)
 {
     for (size_t i = 0; i < c->n_stacks; i++) {
@@ -145,7 +148,7 @@ static bool read_frequency(struct gt_check_v1 *c, const struct gt_v1_record *rec
     return hz > 0 || WRONG("the frequency is %" PRId64, hz);
 }
 
-/* Whether an argument has one of the values that there are. */
+/* Whether an argument has a valid value. */
 static bool check_values(struct gt_check_v1 *c, uint8_t type, struct gt_bytes args)
 {
     const struct gt_format *format = c->trace->format;
@@ -167,7 +170,7 @@ static void keep_sample(struct gt_check_v1 *c, const struct gt_v1_record *record
         (struct gt_pair){gt_get_varint(&args), (uint64_t)(start - c->trace->base)};
 }
 
-/* Whether the end of a call was before it is told; ts: when that is. */
+/* Whether the end of a call was at another time than its event, which is at ts. */
 static bool is_moved(const struct gt_v1_record *record, uint64_t ts)
 {
     struct gt_bytes args = record->args;
@@ -228,7 +231,7 @@ static bool check_batch(struct gt_check_v1 *c, const struct gt_v1_record *record
     return p == UINT64_MAX || p <= INT32_MAX || WRONG("a batch is of P %" PRIu64, p);
 }
 
-/* A table's record, or an event's. */
+/* Reads the record of a table or an event. */
 static bool read_record(struct gt_check_v1 *c, const struct gt_v1_record *record,
                         const uint8_t *start, uint64_t *ts)
 {
@@ -250,7 +253,7 @@ static bool read_record(struct gt_check_v1 *c, const struct gt_v1_record *record
     }
 }
 
-/* All records, one after the other: whether each is sound, and which bytes are of which P. */
+/* Reads all records: checks each, and assigns the file's bytes to Ps. */
 bool gt_check_read_records(struct gt_check_v1 *c)
 {
     const struct gt_trace *t = c->trace;
@@ -285,7 +288,7 @@ bool gt_check_read_records(struct gt_check_v1 *c)
 
 /* Events of a P ------------------------------------------------------------------------------- */
 
-/* Which goroutine it is of. */
+/* Finds the goroutine of an event. */
 static void attribute(struct gt_check_source *s, struct gt_check_event *e)
 {
     e->g = s->last_g;
@@ -318,7 +321,7 @@ static bool next_sample(struct gt_check_v1 *c, struct gt_check_source *s)
     return true;
 }
 
-/* Fills s->next; false: there is no more. */
+/* Fills s->next; false: there are no more events. */
 bool gt_check_next_event(struct gt_check_v1 *c, struct gt_check_source *s)
 {
     struct gt_v1_record record;

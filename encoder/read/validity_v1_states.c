@@ -1,6 +1,6 @@
 /*
- * What the events of v1 files do (see validity.h): whether goroutines, Ps, collections, tasks and
- * regions are in the states for it.
+ * Applies the events of v1 files (see validity.h): checks that goroutines, Ps, collections, tasks
+ * and regions are in the states that events need.
  */
 #include "need.h"
 #include "validity_v1.h"
@@ -69,7 +69,7 @@ static bool unblock(struct gt_check_v1 *c, const struct gt_check_source *s,
     return true;
 }
 
-/* It was there when recording began; or its call ends. */
+/* A goroutine existed when recording began, and waits; or its call ends. */
 static bool become(struct gt_check_v1 *c, const struct gt_check_event *e, enum gt_check_state from,
                    enum gt_check_state to)
 {
@@ -122,7 +122,7 @@ static bool region(struct gt_check_v1 *c, const struct gt_check_event *e)
         return true;
     }
     if (!g->n_regions)
-        return true; /* it may have begun before */
+        return true; /* the region may have begun before the trace */
     const struct gt_check_region *inner = &g->regions[g->n_regions - 1];
     if (inner->task != its.task || inner->name != its.name)
         return WRONG("goroutine %" PRIu64 " ends a region that is not its innermost one", e->g);
@@ -141,7 +141,7 @@ static bool task(struct gt_check_v1 *c, const struct gt_check_event *e)
     return true;
 }
 
-/* By its place among the arguments: what it is called, or of what kind it is. */
+/* Checks the string that an event has as a name or a kind. */
 static bool has_texts(struct gt_check_v1 *c, const struct gt_check_event *e)
 {
     switch (e->type) {

@@ -1,7 +1,7 @@
 /*
  * The rules of v2 files (see validity.h), but for what events do (validity_rules.h): the
- * generations of a file, their tables, and which event of which thread comes next. As Go's reader
- * does it (internal/trace: reader.go, generation.go, batch.go, batchcursor.go).
+ * generations of a file, their tables, and which thread's event comes next. As in Go's reader
+ * (internal/trace: reader.go, generation.go, batch.go, batchcursor.go).
  */
 #include "batches.h"
 #include "need.h"
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ids from here on are not kept in an array: programs' texts have such ones. */
+/* Ids from here on are not kept in an array: texts of programs have large ids. */
 enum { DENSE = 1 << 16 };
 
-/* Events of a thread in one batch. */
+/* The events of a thread in one batch. */
 struct piece {
     const uint8_t *start, *end;
     uint64_t ts;
-    size_t next; /* of the thread, by number; 0: none */
+    size_t next; /* number of the thread's next piece; 0: none */
 };
 
-/* The first frame with a PC, whose names are looked for when all strings are known. */
+/* The first frame with a PC. Its names are looked up when all strings are known. */
 struct frame {
     uint64_t func, file;
     const uint8_t *at;
@@ -34,9 +34,9 @@ struct check {
     const struct gt_trace *trace;
     struct gt_fault *fault;
     struct gt_bytes rest;
-    uint64_t after;      /* the generation before, by its number */
-    uint64_t round;      /* so many generations were begun */
-    struct gt_fault end; /* the file is cut: what is said when nothing else is wrong */
+    uint64_t after;      /* the number of the generation before */
+    uint64_t round;      /* how many generations were begun */
+    struct gt_fault end; /* the file is cut: reported if nothing else is wrong */
     /* Of the generation: */
     struct piece *piece; /* from 1 on */
     size_t n_pieces, room_pieces;
@@ -82,7 +82,7 @@ static void forget_ids(struct gt_ids *ids)
     gt_memo_free(&ids->others);
 }
 
-/* The id is new; what it stands for is at that place. */
+/* Enters an id, whose string or stack is at `at`. false: the id is 0, or not new. */
 static bool define(struct check *c, struct gt_ids *ids, uint64_t id, const uint8_t *at,
                    const char *what)
 {
@@ -162,7 +162,7 @@ static bool check_frames(struct check *c)
     return true;
 }
 
-/* In a second round: their stacks may follow. */
+/* Read in a second round, because the stacks of samples may follow them. */
 static bool read_samples(struct check *c, struct gt_bytes data)
 {
     enum { ARGS = 5 };
@@ -188,7 +188,7 @@ static bool read_frequency(struct check *c, struct gt_bytes *data)
         return WRONG("a generation has two frequencies");
     if (!hz)
         return WRONG("the frequency is 0");
-    c->scale = 1.0 / ((double)hz / 1e9); /* in that order: to the last bit as Go has it */
+    c->scale = 1.0 / ((double)hz / 1e9); /* in this order it equals Go's to the last bit */
     return true;
 }
 
@@ -251,7 +251,7 @@ static bool known_type(const struct check *c, uint8_t type)
     return gt_event_args_of(type) >= 0 && (type <= OF_1_22 || c->trace->format->minor > 22);
 }
 
-/* What comes next in the piece. Time is counted as Go does it, which loses fractions. */
+/* Reads the next event of the piece. Time is added up as in Go, which loses fractions. */
 static bool read_event(struct check *c, struct gt_rule_m *m)
 {
     struct gt_bytes bytes = m->bytes;
@@ -285,14 +285,14 @@ static enum next next_event(struct check *c, struct gt_rule_m *m)
     return read_event(c, m) ? NEXT : BROKEN;
 }
 
-/* Whose turn it is ---------------------------------------------------------------------------- */
+/* Order of threads ---------------------------------------------------------------------------- */
 
 static struct gt_rule_m *thread_at(const struct check *c, size_t i)
 {
     return (void *)(uintptr_t)c->queue.at[i].value;
 }
 
-/* Times are signed. */
+/* Keys keep the order of times, which are signed. */
 static struct gt_pair by_time(struct gt_rule_m *m)
 {
     return (struct gt_pair){(uint64_t)m->time + (UINT64_C(1) << 63), (uintptr_t)m};
@@ -314,7 +314,7 @@ static bool push_threads(struct check *c)
     return true;
 }
 
-/* Puts the item where it belongs, whose key has become another one. */
+/* Moves an item, whose key has changed, to its place in the queue. */
 static void update(struct gt_queue *q, size_t i, struct gt_pair item)
 {
     for (; i && item.key < q->at[(i - 1) / 2].key; i = (i - 1) / 2)
@@ -329,7 +329,7 @@ static void update(struct gt_queue *q, size_t i, struct gt_pair item)
     q->at[i] = item;
 }
 
-/* Takes one out, as from the top. */
+/* Removes item i: moves it to the top, and pops it. */
 static void take_out(struct gt_queue *q, size_t i)
 {
     for (; i; i = (i - 1) / 2)
@@ -337,7 +337,7 @@ static void take_out(struct gt_queue *q, size_t i)
     gt_queue_pop(q);
 }
 
-/* The event of that one happens; then its next one has its turn. */
+/* Tries the event of thread i. If it happens, the thread's next event is queued. */
 static enum gt_verdict try(struct check *c, size_t i)
 {
     struct gt_rule_m *m = thread_at(c, i);
@@ -358,7 +358,7 @@ static enum gt_verdict try(struct check *c, size_t i)
     return GT_DONE;
 }
 
-/* Nobody can go on: the earliest is told. */
+/* No thread can go on: reports the earliest event. */
 static bool is_stuck(struct check *c)
 {
     const struct gt_rule_m *m = thread_at(c, 0);
@@ -430,7 +430,9 @@ static bool sort_out(struct check *c, const struct gt_batch *b)
     }
 }
 
-/* The file ends there, and not where it may. What was read before is looked at all the same. */
+/*
+ * Notes that the file ends at `at`, where it must not. All that was read before is still checked.
+ */
 static bool is_cut(struct check *c, const uint8_t *at, const char *what)
 {
     c->end = *c->fault;
@@ -442,7 +444,7 @@ static bool is_cut(struct check *c, const uint8_t *at, const char *what)
     return false;
 }
 
-/* The next batch, which is there. */
+/* Reads the next batch; the file has more bytes. */
 static bool read_batch(struct check *c, struct gt_batch *b)
 {
     const uint8_t *start = place(c, c->rest.p);
@@ -459,7 +461,10 @@ static bool read_batch(struct check *c, struct gt_batch *b)
     return type == GT_EV_END_OF_GENERATION || b->gen || WRONG("a batch is of generation 0");
 }
 
-/* Until its end is said, or before the next one begins, or the file ends; false: it is wrong. */
+/*
+ * Reads a generation, up to its end mark, the beginning of the next one or the end of the file.
+ * false: it is wrong.
+ */
 static bool read_generation(struct check *c)
 {
     struct gt_batch b;
@@ -490,7 +495,7 @@ static bool read_generation(struct check *c)
     return true;
 }
 
-/* Whether all of it is there. One that is not has no clock, or no mark of its end. */
+/* Whether the generation is complete. An incomplete one has no clock, or no end mark. */
 static bool is_complete(struct check *c)
 {
     bool at_end = !gt_bytes_left(&c->rest);

@@ -1,19 +1,19 @@
 /* See allocator.h. */
 #include "allocator.h"
 
-#include "preload/elf_bind.h"
-#include "preload/real.h"
-#include "symbolize/elf_names.h"
+#include "preload/bind/elf_bind.h"
+#include "preload/bind/real.h"
+#include "symbolize/elf/elf_names.h"
 
 #include <gnu/libc-version.h>
 
 static struct {
-    struct link_map *before_us; /* NULL: it comes after us */
+    struct link_map *before_us; /* NULL: the allocator comes after us */
     const void *module;         /* load address */
     size_t (*usable)(void *p);
 } allocator;
 
-/* The first four are what makes an allocator; these must be its own. */
+/* The first four functions of `family` make an allocator; they must all be its own. */
 enum { REQUIRED = 4 };
 
 static const struct {
@@ -42,7 +42,10 @@ static const void *module_of(const void *fn)
     return fn ? gt_elf_module_of(fn) : NULL;
 }
 
-/* dlsym wants a handle, and dlopen allocates to give one: the allocator may be initializing. */
+/*
+ * Looks up a function of the allocator. Not by dlsym, which needs a handle: dlopen allocates to
+ * give one, and the allocator may be initializing.
+ */
 static void *function(const char *name)
 {
     if (!allocator.before_us)
@@ -52,7 +55,10 @@ static void *function(const char *name)
     return symbol && !indirect ? (void *)(allocator.before_us->l_addr + symbol->st_value) : NULL;
 }
 
-/* The executable has no name. libc cannot do without its own names: see gt_elf_hide. */
+/*
+ * Finds which module the allocator is in. false: the executable (which has no name), or several.
+ * Where libc comes before us nothing is hidden: libc cannot do without its own names (gt_elf_hide).
+ */
 static bool find_place(void)
 {
     if (gt_elf_is_late())
@@ -135,7 +141,7 @@ bool gt_allocator_take_over(const char *const *names, int n)
                                               .from = function(names[i]),
                                               .to = (void *)(ours->l_addr + hook->st_value)};
     }
-    /* Hidden first: what is bound meanwhile is bound to us already. */
+    /* The names are hidden first: calls that are bound meanwhile are bound to us already. */
     return gt_elf_hide(allocator.before_us, names, n) &&
            gt_elf_rebind(bindings, n, (struct link_map *[]){ours, allocator.before_us});
 }

@@ -1,15 +1,15 @@
 /*
- * See gc.h. The collector calls us with its lock held, some of it while all other threads are
- * stopped, perhaps inside our own code: until the world runs again only times are noted.
+ * See gc.h. The collector calls us with its lock held, at times while all other threads are
+ * stopped, perhaps inside our own code. So only times are noted until the world runs again.
  */
 #include "gc.h"
 
-#include "encoder/events.h"
-#include "preload/thread.h"
+#include "encoder/thread/events.h"
+#include "preload/life/thread.h"
 
 #include <dlfcn.h>
 
-/* GC_EventType of gc.h, since 7.6; the rest is of no interest here. */
+/* GC_EventType of the collector's gc.h, since 7.6; the other events are not used here. */
 enum { GC_START = 0, GC_END = 5, GC_PRE_STOP_WORLD = 6, GC_POST_START_WORLD = 9 };
 
 typedef void (*on_event_fn)(int event);
@@ -29,7 +29,10 @@ static void write_collection(void)
     gt_thread_leave(t);
 }
 
-/* An incremental collection stops the world often: its last pause stands for those beyond. */
+/*
+ * The pause under way. An incremental collection stops the world often: the last pause stands for
+ * all beyond the limit.
+ */
 static struct gt_pause *this_pause(void)
 {
     uint32_t last = GT_PAUSES_MAX - 1;

@@ -1,8 +1,5 @@
 /* Collections of the Boehm collector (Guile, w3m, Inkscape, …), as GC and stop-the-world ranges. */
-#ifndef GT_GC_H
-#define GT_GC_H
+#pragma once
 
 /* Constructor: asks the collector, if the program has one, to tell us. */
 void gt_gc_init(void);
-
-#endif

@@ -2,8 +2,8 @@
  * The malloc family, and the events about it. See heap.h.
  *
  * The hooks run in every context there is: before the constructor, inside the loader, inside our
- * own guard, in threads nobody knows, after a thread's last destructor. Only writing an event needs
- * the guard; counting needs nothing.
+ * own guard, in unknown threads, after a thread's last destructor. Only writing an event needs the
+ * guard; counting needs nothing.
  */
 #include "heap.h"
 
@@ -12,81 +12,34 @@
 #include "sanitizer.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/base/arena.h"
 #include "encoder/base/file.h"
-#include "encoder/drain.h"
-#include "encoder/events.h"
-#include "encoder/ring.h"
-#include "preload/process.h"
-#include "preload/real.h"
-#include "symbolize/elf_names.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/ring.h"
+#include "encoder/thread/events.h"
+#include "preload/bind/real.h"
+#include "preload/life/process_relief.h"
+#include "symbolize/elf/elf_names.h"
 
 #define MS_NS 1000000
-#define BURST_MS 1000    /* large changes: as many events at once as the rate gives in this time */
-#define GOAL_EVERY_MS 10 /* HeapGoal, in the whole process */
+#define BURST_MS 1000    /* large changes: as many events at once as the rate allows in this time */
+#define GOAL_EVERY_MS 10 /* HeapGoal, for the whole process */
 
-__thread struct gt_heap_slot *gt_heap_self;
 bool gt_heap_on = true;
 size_t (*gt_heap_usable)(void *p);
 bool gt_heap_headers;
-struct gt_heap_totals gt_heap;
-
-__thread uint32_t gt_heap_late;
-
-enum mode { UNDECIDED, COUNTING, OFF };
 
 static struct {
-    enum mode mode;
-    struct gt_freelist free;
-    _Atomic(struct gt_heap_slot *) all;
-    struct gt_arena arena;
     _Atomic uint64_t goal_due;
     _Atomic uint64_t goal; /* sampled, not written yet; 0: none */
     uintptr_t loader_lo, loader_hi;
 } heap;
 
-/* Allocations of the tracer end here, and are forgotten. */
-static struct gt_heap_slot own;
-
-/* Slots -------------------------------------------------------------------------------------- */
-
-/* NULL: there is no memory. */
-static struct gt_heap_slot *slot_get(void)
-{
-    struct gt_heap_slot *s = gt_freelist_pop(&heap.free);
-    if (s || !(s = gt_arena_alloc(&heap.arena, (sizeof *s + 63) & ~63ul)))
-        return s;
-    s->next = atomic_load_explicit(&heap.all, memory_order_relaxed);
-    /* release: pairs with the acquire of live_bytes */
-    while (!atomic_compare_exchange_weak_explicit(&heap.all, &s->next, s, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
-    return s;
-}
-
-static void fold(struct gt_heap_slot *s)
-{
-    int64_t delta = atomic_load_explicit(&s->delta, memory_order_relaxed);
-    atomic_store_explicit(&s->delta, 0, memory_order_relaxed);
-    atomic_fetch_add_explicit(&gt_heap.total, delta, memory_order_relaxed);
-    s->folds++;
-}
-
-static int64_t live_bytes(void)
-{
-    int64_t sum = atomic_load(&gt_heap.total);
-    struct gt_heap_slot *s = atomic_load_explicit(&heap.all, memory_order_acquire);
-    for (; s; s = s->next)
-        sum += atomic_load_explicit(&s->delta, memory_order_relaxed);
-    return sum;
-}
-
 /* Events ------------------------------------------------------------------------------------- */
 
 /*
- * Private memory the process really has: the allocator's, its threads' stacks, its data; less our
- * event buffers. The one number that means the same for every allocator, and comes without its
- * locks. 0: not to be had.
+ * Private memory that the process really has, less our event buffers: the allocator's, the threads'
+ * stacks, its data. It is the one number that means the same for every allocator, and needs none of
+ * an allocator's locks. 0: not known.
  */
 static uint64_t memory_from_system(void)
 {
@@ -95,7 +48,10 @@ static uint64_t memory_from_system(void)
     int fd = gt_file_open("/proc/self/statm", 0);
     if (fd < 0)
         return 0;
-    /* pread: should the program close our descriptor and open its own, it loses nothing. */
+    /*
+     * pread: if the program closes our descriptor and opens its own, its file position is not
+     * moved.
+     */
     long n = gt_file_read(fd, text, sizeof text - 1, 0);
     gt_file_close(fd);
     const char *p = text;
@@ -113,7 +69,10 @@ void gt_heap_sample_goal(void)
     atomic_store(&heap.goal, memory_from_system());
 }
 
-/* Now and then sees to it that there is a new goal: in a program of one thread now, else soon. */
+/*
+ * Takes the sampled goal; 0: none. From time to time starts a new sample: at once if the program
+ * has one thread, else soon.
+ */
 static uint64_t take_goal(void)
 {
     uint64_t now = gt_clock_now();
@@ -133,9 +92,9 @@ static void write_event(struct gt_thread *t, bool exact)
     uint64_t goal = take_goal();
     if (!gt_writer_pin(&t->w))
         return;
-    /* The time first, then the bytes: of two threads' events the later never knows less. */
+    /* The time is read before the bytes: of two threads' events, the later one never knows less. */
     uint64_t now = gt_clock_now();
-    int64_t live = exact ? live_bytes() : atomic_load(&gt_heap.total);
+    int64_t live = exact ? gt_heap_live() : atomic_load(&gt_heap.total);
     if (gt_ev_heap_alloc(&t->w, now, live > 0 ? (uint64_t)live : 0))
         atomic_store_explicit(&gt_heap.shown, live, memory_order_relaxed);
     if (goal)
@@ -143,7 +102,7 @@ static void write_event(struct gt_thread *t, bool exact)
     gt_writer_unpin(&t->w);
 }
 
-/* Whether the slot's thread may write now; if so, it has. */
+/* Whether the slot's thread may write now; if so, its turn is used up. */
 static bool take_turn(struct gt_heap_slot *s)
 {
     int64_t shown = atomic_load_explicit(&gt_heap.shown, memory_order_relaxed);
@@ -157,7 +116,10 @@ static bool take_turn(struct gt_heap_slot *s)
     return true;
 }
 
-/* A hook ends: full buffers are written, unless the loader called it, which has locks. */
+/*
+ * At the end of a hook: writes full buffers, unless the loader called the hook, with its locks
+ * held.
+ */
 static void check_queue(const void *caller)
 {
     uintptr_t pc = (uintptr_t)caller;
@@ -167,12 +129,8 @@ static void check_queue(const void *caller)
 
 void gt_heap_fold(struct gt_heap_slot *s, const void *caller)
 {
-    if (s == &own) {
-        atomic_store_explicit(&s->delta, 0, memory_order_relaxed);
-        return;
-    }
-    fold(s);
-    if (!gt_recording() || gt_muted() || !take_turn(s))
+    gt_heap_slot_fold(s);
+    if (gt_heap_slot_is_own(s) || !gt_recording() || gt_muted() || !take_turn(s))
         return;
     GT_KEEP_ERRNO;
     struct gt_thread *t = gt_thread_enter();
@@ -191,17 +149,16 @@ void gt_heap_settle_slow(struct gt_thread *t)
 
 void gt_heap_write_exact(struct gt_thread *t)
 {
-    if (heap.mode == COUNTING)
+    if (gt_heap_counting)
         write_event(t, true);
 }
 
 void gt_heap_thread_end(struct gt_thread *t, bool last)
 {
     struct gt_heap_slot *s = gt_heap_self;
-    if (s && s != &own) {
+    if (s && !gt_heap_slot_is_own(s)) {
         gt_heap_self = NULL;
-        fold(s);
-        gt_freelist_push(&heap.free, &s->free);
+        gt_heap_slot_give(s);
     }
     gt_heap_late = 1;
     if (t && last)
@@ -210,39 +167,11 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
         gt_heap_settle(t);
 }
 
-/* The clock begins anew. */
+/* In a forked child the clock begins anew. */
 void gt_heap_after_fork(void)
 {
-    for (struct gt_heap_slot *s = atomic_load(&heap.all); s; s = s->next)
-        s->due = 0;
     atomic_store(&heap.goal_due, 0);
     atomic_store(&heap.goal, 0);
-}
-
-/* Before the real functions are known -------------------------------------------------------- */
-
-static void *early_realloc(void *p, size_t size)
-{
-    void *fresh = gt_nursery_alloc(size);
-    if (p && fresh)
-        memcpy(fresh, p, size < gt_nursery_size(p) ? size : gt_nursery_size(p));
-    return fresh;
-}
-
-static void early_free(void *p)
-{
-    (void)p;
-}
-
-void gt_heap_resolve_begin(void)
-{
-    static _Atomic bool begun;
-    if (atomic_exchange(&begun, true))
-        return;
-    gt_real.malloc = gt_nursery_alloc;
-    gt_real.calloc = gt_nursery_calloc;
-    gt_real.realloc = early_realloc;
-    gt_real.free = early_free;
 }
 
 /* Whether to count --------------------------------------------------------------------------- */
@@ -253,7 +182,7 @@ static struct {
 } counted;
 
 /*
- * Whether p's header says what malloc_usable_size does: chunk size and flags, since 1996. Before
+ * Whether the header before p says what malloc_usable_size says: chunk size and flags. Before
  * another allocator's block there may be no memory.
  */
 static bool has_header(void *p, size_t size)
@@ -265,14 +194,17 @@ static bool has_header(void *p, size_t size)
            (header & ~(size_t)GT_HEAP_HEADER_FLAGS) - sizeof header == size;
 }
 
-/* tcmalloc's allocates, once: a block that nobody counts, lest it be asked for that one's size. */
+/*
+ * The first call of the allocator's malloc_usable_size. tcmalloc's allocates, once. That block is
+ * not counted, as counting it would ask for its size again.
+ */
 static size_t first_usable(void *p)
 {
     struct gt_heap_slot *before = gt_heap_self;
     gt_heap_self = NULL;
-    heap.mode = UNDECIDED;
+    gt_heap_counting = false;
     size_t size = gt_allocator_usable()(p);
-    heap.mode = COUNTING;
+    gt_heap_counting = true;
     gt_heap_self = before;
     gt_heap_usable = gt_allocator_usable();
     gt_heap_headers = has_header(p, size);
@@ -281,18 +213,15 @@ static size_t first_usable(void *p)
 
 static bool counts(void *fn)
 {
-    return heap.mode == COUNTING && gt_allocator_has(fn);
+    return gt_heap_counting && gt_allocator_has(fn);
 }
 
-void gt_heap_resolve_end(void)
+void gt_heap_resolved(void)
 {
-    static _Atomic bool done;
-    if (atomic_exchange(&done, true))
-        return;
     gt_elf_loader_range(&heap.loader_lo, &heap.loader_hi);
     gt_heap_usable = first_usable;
-    heap.mode = !gt_sanitizer_allocates() && gt_allocator_find() ? COUNTING : OFF;
-    gt_heap_on = heap.mode == COUNTING;
+    gt_heap_counting = !gt_sanitizer_allocates() && gt_allocator_find();
+    gt_heap_on = gt_heap_counting;
     counted.free_sized = counts((void *)gt_real.free_sized);
     counted.free_aligned_sized = counts((void *)gt_real.free_aligned_sized);
     counted.reallocarray = counts((void *)gt_real.reallocarray);
@@ -303,12 +232,11 @@ void gt_heap_resolve_end(void)
     counted.pvalloc = counts((void *)gt_real.pvalloc);
     counted.strdup = !gt_allocator_is_libc() && counts((void *)gt_real.strdup);
     counted.strndup = !gt_allocator_is_libc() && counts((void *)gt_real.strndup);
-    gt_operators_resolve();
 }
 
 void gt_heap_off(void)
 {
-    heap.mode = OFF;
+    gt_heap_counting = false;
     gt_heap_on = false;
     gt_heap_self = NULL;
     memset(&counted, 0, sizeof counted);
@@ -319,33 +247,20 @@ void gt_heap_take_stock(void)
 {
     struct gt_mallinfo2 (*info)(void) =
         (struct gt_mallinfo2(*)(void))dlsym(RTLD_DEFAULT, "mallinfo2");
-    if (heap.mode != COUNTING || !info)
+    if (!gt_heap_counting || !info)
         return;
     struct gt_mallinfo2 now = info();
-    int64_t in_slots = live_bytes() - atomic_load(&gt_heap.total);
+    int64_t in_slots = gt_heap_live() - atomic_load(&gt_heap.total);
     atomic_store(&gt_heap.total, (int64_t)(now.uordblks + now.hblkhd) - in_slots);
     gt_heap_restart();
-}
-
-struct gt_heap_slot *gt_heap_own_begin(void)
-{
-    struct gt_heap_slot *before = gt_heap_self;
-    if (heap.mode == COUNTING)
-        gt_heap_self = &own;
-    return before;
-}
-
-void gt_heap_own_end(struct gt_heap_slot **before)
-{
-    gt_heap_self = heap.mode == COUNTING ? *before : NULL;
 }
 
 #ifdef GT_DEBUG
 bool gt_heap_may_be_used(void)
 {
     struct gt_thread *t = gt_self;
-    return !t || !t->inside || !gt_recording() || gt_heap_self == &own || gt_nursery_only ||
-           gt_thread_is_interrupted(t);
+    return !t || !t->inside || !gt_recording() || gt_heap_slot_is_own(gt_heap_self) ||
+           gt_nursery_only || gt_thread_is_interrupted(t);
 }
 #endif
 
@@ -355,7 +270,7 @@ bool gt_heap_may_be_used(void)
 static void count_slow(int64_t n)
 {
     GT_KEEP_ERRNO;
-    struct gt_heap_slot *s = gt_heap_late ? NULL : slot_get();
+    struct gt_heap_slot *s = gt_heap_late ? NULL : gt_heap_slot_get();
     if (s) {
         gt_heap_self = s;
         gt_heap_count(s, n);
@@ -372,13 +287,13 @@ static int64_t size_of(void *p)
 
 __attribute__((cold, noinline)) void gt_heap_made_slow(void *p)
 {
-    if (heap.mode == COUNTING && !gt_in_nursery(p))
+    if (gt_heap_counting && !gt_in_nursery(p))
         count_slow(size_of(p));
 }
 
 __attribute__((cold, noinline)) void gt_heap_gone_slow(void *p)
 {
-    if (heap.mode == COUNTING && !gt_in_nursery(p))
+    if (gt_heap_counting && !gt_in_nursery(p))
         count_slow(-size_of(p));
 }
 
@@ -430,19 +345,12 @@ GT_EXPORT void free(void *p)
     give_back(p);
 }
 
-void gt_heap_free_sized(void *p, size_t size)
+void gt_heap_free(void *p)
 {
-    (void)size;
     give_back(p);
 }
 
-void gt_heap_free_aligned_sized(void *p, size_t alignment, size_t size)
-{
-    (void)alignment, (void)size;
-    give_back(p);
-}
-
-/* glibc's call free, other allocators' do not. */
+/* glibc's functions call free, other allocators' do not. */
 #define FREE_SIZED(name, parameters, arguments)         \
     GT_EXPORT void name parameters                      \
     {                                                   \
@@ -467,8 +375,8 @@ static void *move_from_nursery(void *old, size_t size)
 }
 
 /*
- * Counted after it is done, in one step: what the block has, less what it had. A result of NULL
- * means failure and an untouched block, but with a size of 0 it is how the block was freed.
+ * realloc counts after it is done, in one step: the block's new size less the old one. A result of
+ * NULL means failure and an untouched block; but with a size of 0, that the block was freed.
  */
 GT_EXPORT void *realloc(void *old, size_t size)
 {
@@ -476,7 +384,7 @@ GT_EXPORT void *realloc(void *old, size_t size)
         return move_from_nursery(old, size);
     if (__builtin_expect(gt_nursery_only && !old, 0))
         return malloc(size);
-    if (heap.mode != COUNTING)
+    if (!gt_heap_counting)
         return gt_real.realloc(old, size);
     int64_t had = size_of(old);
     void *p = gt_real.realloc(old, size);
@@ -485,7 +393,7 @@ GT_EXPORT void *realloc(void *old, size_t size)
     return p;
 }
 
-/* glibc's calls realloc, other allocators' do not. */
+/* glibc's function calls realloc, other allocators' do not. */
 GT_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 {
     size_t bytes;
@@ -524,6 +432,6 @@ MADE(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 MADE(void *, memalign, (size_t alignment, size_t size), (alignment, size))
 MADE(void *, valloc, (size_t size), (size))
 MADE(void *, pvalloc, (size_t size), (size))
-/* libc's call malloc; mimalloc has its own, which do not. */
+/* libc's functions call malloc; mimalloc's own do not. */
 MADE(char *, strdup, (const char *s), (s))
 MADE(char *, strndup, (const char *s, size_t n), (s, n))

@@ -1,17 +1,18 @@
 /*
- * Live bytes of the program's heap, as HeapAlloc, and what it has from the system, as HeapGoal.
+ * Live bytes of the program's heap, as HeapAlloc, and the memory that it has from the system, as
+ * HeapGoal.
  *
- * COUNTING. Every allocation adds malloc_usable_size of its block, every free takes it away again,
+ * COUNTING. Every allocation adds malloc_usable_size of its block, every free subtracts it again,
  * so the two agree whatever happened between. A thread counts in a slot of its own: no atomic
  * read-modify-write, no lock. When a slot has moved by GT_HEAP_FOLD it is folded into one total.
  *  1. The live bytes are the total plus all slots. Slots stay in their list for ever (a thread that
- *     ends gives its to the next one), so the sum may be read at any time, by any thread. It is
- *     exact when nobody allocates meanwhile.
+ *     ends gives its slot to the next one), so any thread may read the sum at any time. It is exact
+ *     when no thread allocates meanwhile.
  *  2. Counting needs neither recording nor a known thread: it begins with the first allocation of
  *     the process, and goes on in a forked child.
- *  3. What the tracer allocates for itself is not the program's: see GT_HEAP_OWN.
- *  4. Only memory of the allocator whose malloc_usable_size we call is counted; a program whose
- *     malloc is not reached through us is not counted at all.
+ *  3. The tracer's own allocations are not the program's: see GT_HEAP_OWN.
+ *  4. Only memory of the allocator whose malloc_usable_size we call is counted. If the program's
+ *     malloc is not reached through us, nothing is counted.
  *
  * WRITING. Events follow the total to within GT_HEAP_FOLD for each thread. Between two events of
  * one thread lies a millisecond, or a change of a 64th: in any second a thread writes at most
@@ -19,28 +20,14 @@
  *
  * A signal handler that calls free (which it must not) may lose a count.
  */
-#ifndef GT_HEAP_H
-#define GT_HEAP_H
+#pragma once
 
-#include "preload/thread.h"
+#include "heap_slots.h"
 
-#define GT_HEAP_FOLD (64 << 10)
+#include "encoder/base/glibc.h"
+#include "preload/life/thread.h"
 
-struct gt_heap_slot {
-    struct gt_free free;
-    _Atomic int64_t delta; /* the owner writes, anybody reads */
-    uint64_t due;          /* when it may write its next event */
-    uint32_t folds;
-    struct gt_heap_slot *next; /* all slots */
-};
-
-/* Where the thread counts; NULL: it has not yet, it has ended, or nothing is counted at all. */
-extern __thread struct gt_heap_slot *gt_heap_self __attribute__((tls_model("initial-exec")));
-
-/* Not 0 in a thread that has given its slot back: it counts in the total. Grows with each count. */
-extern __thread uint32_t gt_heap_late __attribute__((tls_model("initial-exec")));
-
-/* False: nothing is counted, ever. True as long as that is not known. */
+/* false: nothing is ever counted. true as long as that is not known. */
 extern bool gt_heap_on;
 
 extern size_t (*gt_heap_usable)(void *p);
@@ -48,15 +35,12 @@ extern size_t (*gt_heap_usable)(void *p);
 /* The allocator is glibc's, and its header before a block says what malloc_usable_size says. */
 extern bool gt_heap_headers;
 
-#define GT_HEAP_HEADER_MMAPPED 2
-#define GT_HEAP_HEADER_FLAGS 7
-
 static inline size_t gt_heap_header(uintptr_t p)
 {
     return *(const size_t *)(p - sizeof(size_t));
 }
 
-/* malloc_usable_size of a block, for a fifth of what the call costs. */
+/* malloc_usable_size of a block, at a fifth of the call's cost. */
 static inline size_t gt_heap_size(void *p)
 {
     if (__builtin_expect(gt_heap_headers, 1)) {
@@ -67,15 +51,10 @@ static inline size_t gt_heap_size(void *p)
     return gt_heap_usable(p);
 }
 
-extern struct gt_heap_totals {
-    _Atomic int64_t total;
-    _Atomic int64_t shown; /* by the last HeapAlloc */
-} gt_heap;
-
-/* The slot has reached GT_HEAP_FOLD. errno is kept. caller: of the hook. */
+/* The slot has reached GT_HEAP_FOLD. errno is kept. caller: the hook's caller. */
 void gt_heap_fold(struct gt_heap_slot *s, const void *caller);
 
-/* As made and gone below, for a thread without a slot. */
+/* As gt_heap_made and gt_heap_gone, for a thread without a slot. */
 void gt_heap_made_slow(void *p);
 void gt_heap_gone_slow(void *p);
 
@@ -87,7 +66,7 @@ static inline void gt_heap_count(struct gt_heap_slot *s, int64_t n)
         gt_heap_fold(s, __builtin_return_address(0));
 }
 
-/* The same whatever the thread counts in. */
+/* Counts n, in the thread's slot or in the total. */
 void gt_heap_add(int64_t n);
 
 /* `make debug`: whether the caller is the program, or our code where it may allocate. */
@@ -117,8 +96,8 @@ static inline void gt_heap_gone(void *p)
 }
 
 /*
- * A function may do its work through another hook, which counts. Take a mark before calling it; if
- * the thread has counted nothing since, the caller does.
+ * A function may do its work through another hook, which counts. So a hook takes a mark before it
+ * calls such a function. If the thread has counted nothing since the mark, the hook counts.
  */
 struct gt_heap_mark {
     struct gt_heap_slot *slot;
@@ -141,37 +120,25 @@ static inline bool gt_heap_counted_since(struct gt_heap_mark before)
     return now.slot != before.slot || now.delta != before.delta || now.folds != before.folds;
 }
 
-/* Around the look-up of the real functions: until they are known a small arena serves. */
-void gt_heap_resolve_begin(void);
-void gt_heap_resolve_end(void);
+/* The real functions are known: decides whether to count. Called once. */
+void gt_heap_resolved(void);
 
-/* C++'s operators new and delete, when the allocator is known: operators.c. */
-void gt_operators_resolve(void);
-
-/* What free_sized and free_aligned_sized do where nobody has them. */
-void gt_heap_free_sized(void *p, size_t size);
-void gt_heap_free_aligned_sized(void *p, size_t alignment, size_t size);
+/* The hook of free(3), for our own code. */
+void gt_heap_free(void *p);
 
 /* Nothing is counted from here on. Constructor only. */
 void gt_heap_off(void);
 
-/* Counting begins now, or again: what glibc has given out until now is told by itself. */
+/* Counting begins now, or again: glibc itself says how much it has given out so far. */
 void gt_heap_take_stock(void);
 
-/* Until the end of the block, or for the rest of the thread, allocations are the tracer's own. */
-struct gt_heap_slot *gt_heap_own_begin(void);
-void gt_heap_own_end(struct gt_heap_slot **before);
-#define GT_HEAP_OWN(name)                                                         \
-    __attribute__((cleanup(gt_heap_own_end), unused)) struct gt_heap_slot *name = \
-        gt_heap_own_begin()
-
-/* Finds out what HeapGoal is, for the next event. The drain thread, asked by gt_drain_sample. */
+/* Finds HeapGoal for the next event. Called by the drain thread, which gt_drain_sample asks. */
 void gt_heap_sample_goal(void);
 
 /* Writes the exact live bytes now, if the thread may write. Inside the guard. */
 void gt_heap_write_exact(struct gt_thread *t);
 
-/* t is about to wait: what it kept back for the sake of the rate is written. Inside the guard. */
+/* t is about to wait: writes the event that was kept back because of the rate. Inside the guard. */
 void gt_heap_settle_slow(struct gt_thread *t);
 
 static inline void gt_heap_settle(struct gt_thread *t)
@@ -182,15 +149,16 @@ static inline void gt_heap_settle(struct gt_thread *t)
         gt_heap_settle_slow(t);
 }
 
-/* Recording has started: whatever the heap is, it has not been shown. */
+/* Recording has started, and no event has shown the heap yet. */
 static inline void gt_heap_restart(void)
 {
     atomic_store_explicit(&gt_heap.shown, INT64_MIN / 2, memory_order_relaxed);
 }
 
-/* The thread ends, the last in the trace or not; t NULL: it can write nothing. Inside the guard. */
+/*
+ * The calling thread ends. last: it is the last one in the trace. t NULL: it can write nothing.
+ * Inside the guard.
+ */
 void gt_heap_thread_end(struct gt_thread *t, bool last);
 
 void gt_heap_after_fork(void);
-
-#endif

@@ -3,7 +3,9 @@
 
 #include "encoder/base/sparse.h"
 
-struct gt_nursery gt_nursery GT_SPARSE;
+#include <string.h>
+
+struct gt_nursery gt_nursery GT_SPARSE_LARGE;
 __thread bool gt_nursery_only;
 
 void *gt_nursery_alloc(size_t size)
@@ -27,4 +29,17 @@ void gt_nursery_close(void)
 void *gt_nursery_calloc(size_t n, size_t size)
 {
     return size && n > SIZE_MAX / size ? NULL : gt_nursery_alloc(n * size);
+}
+
+void *gt_nursery_realloc(void *p, size_t size)
+{
+    void *fresh = gt_nursery_alloc(size);
+    if (p && fresh)
+        memcpy(fresh, p, size < gt_nursery_size(p) ? size : gt_nursery_size(p));
+    return fresh;
+}
+
+void gt_nursery_free(void *p)
+{
+    (void)p;
 }

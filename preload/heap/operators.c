@@ -1,22 +1,22 @@
 /*
  * C++'s operators new and delete.
  *
- * Those of libstdc++ and libc++ call malloc and free, which counts them. Those of jemalloc,
- * tcmalloc and mimalloc are entries into the allocator of their own: these are counted here. Which
- * it is is decided once, by where the definition comes from that the program would get without us.
+ * The operators of libstdc++ and libc++ call malloc and free, which count. Those of jemalloc,
+ * tcmalloc and mimalloc enter the allocator directly, so they are counted here. Which kind they are
+ * is decided once, by the module whose definition the program would get without us.
  *
- * An operator that need not be counted is taken out of our symbol table before the program runs:
- * modules loaded later (plug-ins with operators of their own, extensions of a C program that bring
- * libstdc++ along in a local scope) bind as they would without us. Modules bound to ours by then
- * get the definition after ours, which is the one they would have had.
+ * An operator that need not be counted is taken out of our symbol table before the program runs.
+ * Then modules loaded later bind as they would without us: plug-ins with operators of their own, or
+ * extensions of a C program that bring libstdc++ along in a local scope. Modules that are bound to
+ * ours by then get the definition after ours, which they would have had.
  *
  * Exceptions pass through: there is nothing to clean up in these frames.
  */
 #include "allocator.h"
 #include "heap.h"
 
-#include "preload/real.h"
-#include "symbolize/elf_names.h"
+#include "preload/bind/real.h"
+#include "preload/upward.h"
 
 enum operator{
 #define GT_NEW(name, parameters, arguments) OP##name,
@@ -31,7 +31,7 @@ static struct {
 #include "operators.def"
 } next;
 
-/* By enum operator: it is the allocator's own. */
+/* By enum operator: the operator is the allocator's own, and counted here. */
 static bool counted[OPERATORS_END];
 
 static const struct {
@@ -43,7 +43,10 @@ static const struct {
 #include "operators.def"
 };
 
-/* For who has bound to ours although there was none after it, the symbol table being read-only. */
+/*
+ * The operator of a module that was bound to ours although there was none after it, because our
+ * symbol table is read-only.
+ */
 static void *find_elsewhere(const char *name)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1"};
@@ -67,9 +70,11 @@ static void *next_of(enum operator op)
     return *rows[op].slot;
 }
 
-void gt_operators_resolve(void)
+_Static_assert(OPERATORS_END <= (int)GT_UPWARD_HIDE_MAX, "room for all");
+
+int gt_operators_resolve(const char **hide)
 {
-    const char *hide[OPERATORS_END], *take[OPERATORS_END];
+    const char *take[OPERATORS_END];
     int hidden = 0, taken = 0;
     for (int i = 0; i < OPERATORS_END; i++) {
         void *fn = gt_allocator_function(rows[i].name);
@@ -80,9 +85,9 @@ void gt_operators_resolve(void)
         else
             hide[hidden++] = rows[i].name;
     }
-    gt_elf_hide(gt_elf_ours(), hide, hidden);
     gt_allocator_take_over(take, taken);
     gt_real_clear_dlerror();
+    return hidden;
 }
 
 static void *made(void *p, struct gt_heap_mark before)

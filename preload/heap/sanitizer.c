@@ -1,4 +1,4 @@
-/* See sanitizer.h. Weak: what nobody has loaded is not there. */
+/* See sanitizer.h. The functions are weak: without a sanitizer they are NULL. */
 #include "sanitizer.h"
 
 void __asan_init(void) __attribute__((weak));

@@ -1,16 +1,19 @@
 /*
- * Programs built with a sanitizer. Its run-time library stands between the program and libc as we
- * do, and its state comes and goes with threads at other moments than ours.
+ * Programs built with a sanitizer. Its run-time library stands between the program and libc, as we
+ * do. Its state of a thread begins and ends at other moments than ours.
  */
-#ifndef GT_SANITIZER_H
-#define GT_SANITIZER_H
+#pragma once
 
 #include <stdbool.h>
 
-/* Its allocator is not the program's, and is asked for a block's size before it is ready. */
+/*
+ * Whether the sanitizer has an allocator. It is not the program's, and must not be asked for a
+ * block's size before it is ready.
+ */
 bool gt_sanitizer_allocates(void);
 
-/* ThreadSanitizer: what we call in a thread that ends (memcpy!) it takes, and crashes. */
+/*
+ * Whether it is ThreadSanitizer, which intercepts our calls in a thread that ends (memcpy!), and
+ * crashes.
+ */
 bool gt_sanitizer_of_threads(void);
-
-#endif

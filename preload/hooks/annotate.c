@@ -1,19 +1,23 @@
-/* What gotrace.h offers to the program: tasks, regions, logs. */
+/* The functions of gotrace.h: tasks, regions, logs. */
 #include "annotate.h"
 
 #include "encoder/base/sparse.h"
-#include "encoder/events.h"
-#include "preload/exported.h"
-#include "preload/process.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/texts.h"
+#include "preload/bind/exported.h"
+#include "preload/life/process_relief.h"
+#include "preload/life/thread.h"
 #include "preload/stacks/capture.h"
-#include "preload/thread.h"
 
-/* The viewer shows a task that ends twice without its name: the last million are remembered. */
+/*
+ * The viewer shows a task that ends twice without its name. So the ends of the last million tasks
+ * are remembered.
+ */
 #define WINDOW (1u << 20)
 
 static struct {
     _Atomic uint64_t last;
-    uint64_t inherited; /* up to here they are of the parent process */
+    uint64_t inherited; /* tasks up to this one are the parent process's */
     _Atomic uint32_t ended[WINDOW / 32];
 } tasks GT_SPARSE;
 
@@ -24,7 +28,7 @@ void gt_annotate_after_fork(void)
         tasks.inherited = last;
 }
 
-/* 0 for what is no task of this process: readers would show one without a name. */
+/* The task, or 0 if this process has no such task: readers would show it without a name. */
 static uint64_t task_of(gotrace_task task)
 {
     return task > tasks.inherited && task <= atomic_load_explicit(&tasks.last, memory_order_relaxed)
@@ -44,7 +48,7 @@ static uint64_t new_task(void)
     return task;
 }
 
-/* Whether it is for the caller to end it. */
+/* Whether the caller is the first to end the task. */
 static bool claim_end(uint64_t task)
 {
     if (atomic_load_explicit(&tasks.last, memory_order_relaxed) - task >= WINDOW)
@@ -53,7 +57,7 @@ static bool claim_end(uint64_t task)
     return !(atomic_fetch_or_explicit(word_of(task), bit, memory_order_relaxed) & bit);
 }
 
-/* The thread, inside; NULL: nothing is recorded. */
+/* The calling thread, now inside the guard; NULL: nothing is recorded. */
 static struct gt_thread *enter(int *saved)
 {
     *saved = errno;
@@ -154,7 +158,10 @@ static bool write_end(struct gt_thread *t, const struct gt_region *r)
     return written;
 }
 
-/* Innermost first. What cannot be written now, in a handler in the middle of a wait, stays. */
+/*
+ * Writes the ends of regions that have ended, innermost first. Ends that cannot be written now, in
+ * a signal handler in the middle of a wait, are left for later.
+ */
 static void close_ended(struct gt_thread *t)
 {
     struct gt_regions *rs = &t->regions;
@@ -162,7 +169,7 @@ static void close_ended(struct gt_thread *t)
         rs->open--;
 }
 
-/* NULL: there is no room for it. */
+/* NULL: there is no room for the region. */
 static struct gt_region *push(struct gt_regions *rs, uint64_t g, uint64_t task, const char *name)
 {
     enum { REGIONS = sizeof rs->region / sizeof *rs->region };
@@ -171,7 +178,7 @@ static struct gt_region *push(struct gt_regions *rs, uint64_t g, uint64_t task, 
     if (rs->open == REGIONS || sizeof rs->names - at < len)
         return NULL;
     memcpy(rs->names + at, name, len);
-    if (!rs->serial) /* handles from before a fork are not met again */
+    if (!rs->serial) /* so that handles from before a fork do not match */
         rs->serial = (uint32_t)gt_clock_now();
     struct gt_region *r = &rs->region[rs->open++];
     *r = (struct gt_region){

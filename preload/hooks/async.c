@@ -1,5 +1,7 @@
-/* Asynchronous I/O, where a library does it. Without one, or in one that is linked statically, the
- * program asks the kernel itself, and nobody sees it. */
+/*
+ * Asynchronous I/O by a library. A program that asks the kernel itself, or links the library
+ * statically, is not seen.
+ */
 #include "foreign.h"
 #include "slice.h"
 

@@ -4,15 +4,18 @@
 #include "shared.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/cycle.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/file.h"
 #include "encoder/base/memo.h"
 #include "encoder/base/strbuf.h"
-#include "encoder/switch.h"
-#include "preload/names.h"
+#include "encoder/thread/switch.h"
+#include "preload/control/process_names.h"
 #include "preload/stacks/layouts.h"
-#include "preload/thread.h"
-#include "symbolize/modules.h"
+#include "preload/stacks/pymutex.h"
+#include "preload/life/fatal.h"
+#include "preload/life/thread.h"
+#include "symbolize/elf/modules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +38,23 @@ static bool is_readable(const struct gt_waiter *waiter, const void *lock)
     return waiter->kind != GT_LOCK_JOIN && gt_can_read(lock, sizeof(pthread_rwlock_t));
 }
 
-/* The lock of the registry is held: the thread is still in the wait, and what it waits for there.
+/* The registry is locked: the waiter is still in its wait, and so is what is on its stack. */
+static const void *lock_of(const struct gt_waiter *waiter)
+{
+    return waiter->kind == GT_LOCK_PYRLOCK ? gt_pymutex_of(waiter->addr) : gt_lock_at(waiter->addr);
+}
+
+/*
+ * Notes a waiter. The registry is locked: the waiter's thread is still in its wait, and what it
+ * waits for exists.
  */
 static void note(const struct gt_waiter *waiter)
 {
     const struct gt_writer *w =
         (const struct gt_writer *)((uintptr_t)waiter->g - offsetof(struct gt_writer, g));
-    const void *lock = gt_lock_at(waiter->addr);
-    bool owned = waiter->kind >= GT_LOCK_MUTEX;
+    const void *lock = lock_of(waiter);
+    bool owned = waiter->kind >= GT_LOCK_MUTEX ||
+                 (waiter->kind == GT_LOCK_SEM && gt_owner_of(GT_LOCK_SEM, lock));
     if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
         return;
     bool readable = is_readable(waiter, lock);
@@ -58,7 +70,7 @@ static void note(const struct gt_waiter *waiter)
                                        .stack = waiter->g->wait_stack};
 }
 
-/* A thread is known by its pthread_t only to its own struct. */
+/* Finds the threads that joins wait for. Only a thread's own struct knows its pthread_t. */
 static void resolve_joins(void *unused, struct gt_writer *w)
 {
     (void)unused;
@@ -78,7 +90,10 @@ static bool has_task(uint32_t tid)
     return gt_stat(path, &st) == 0;
 }
 
-/* The first thread that has ended is there as long as others are. */
+/*
+ * The first thread of a process stays as a zombie after its end, as long as there are other
+ * threads.
+ */
 static bool is_zombie(uint32_t tid)
 {
     char path[64], text[64] = "";
@@ -92,19 +107,25 @@ static bool is_zombie(uint32_t tid)
     return name_ends && strncmp(name_ends, ") Z", 3) == 0;
 }
 
-/* By numbers as the kernel has them here: there may be no /proc, or one of another namespace. */
+/*
+ * Whether the thread has ended, by /proc. false if /proc does not show the calling thread: it may
+ * be missing, or belong to another pid namespace.
+ */
 static bool is_gone(uint32_t tid)
 {
     return has_task((uint32_t)gt_syscall(SYS_gettid)) && (!has_task(tid) || is_zombie(tid));
 }
 
 /*
- * Whether the kernel has the thread wait for a futex: one that has just got a lock stands in the
- * registry until it runs, as what waits for itself. Where the kernel does not tell, others sleep.
+ * Whether the thread sleeps on a futex. A thread that has just got a lock stays in the registry
+ * until it runs, as if it waited for itself. Without an answer from the kernel, a thread sleeps
+ * unless it is the holder. A deadly signal may have woken the thread, but not ended its wait.
  */
 static bool sleeps(const struct gt_blocked *b)
 {
     char path[64], text[32] = "";
+    if (gt_fatal_has_ended(b->tid))
+        return true;
     snprintf(path, sizeof path, "/proc/self/task/%u/syscall", b->tid);
     int fd = gt_file_open(path, 0);
     if (fd < 0)
@@ -115,12 +136,13 @@ static bool sleeps(const struct gt_blocked *b)
 }
 
 /*
- * What was read of each at its own moment is true of all together if it still is: then between the
- * two readings all waited, and those who held something were among them, or had ended.
+ * Reads again each wait that is in a cycle, or whose holder has ended. Each wait was first read at
+ * its own moment. If the second reading finds the same, all of these waits existed together between
+ * the two readings. Their holders were among the waiting threads, or had ended.
  */
 static void confirm(const struct gt_waiter *waiter)
 {
-    const void *lock = gt_lock_at(waiter->addr);
+    const void *lock = lock_of(waiter);
     for (size_t i = 0; i < all.n; i++) {
         struct gt_blocked *b = at(i);
         if ((b->cycle < 0 && !b->gone) || b->g != waiter->g->id || b->since != waiter->since ||
@@ -143,7 +165,7 @@ static void confirm_all(void)
         b->confirmed = b->confirmed && sleeps(b);
         b->gone = b->gone && b->confirmed;
     }
-    /* A cycle is one if all of it is. */
+    /* A cycle is confirmed only if all its waits are. */
     for (size_t i = 0; i < all.n; i++) {
         for (size_t k = 0; !at(i)->confirmed && at(i)->cycle >= 0 && k < all.n; k++) {
             if (k != i && at(k)->cycle == at(i)->cycle)
@@ -158,23 +180,33 @@ static void confirm_all(void)
 
 /* Cycles ------------------------------------------------------------------------------------- */
 
-/* From i on; where that comes back to i, all on the way are a cycle. */
-static void find_cycle(int32_t i)
+/* Any thread, and any signal handler, may post to a semaphore. */
+static bool only_holder_ends(const struct gt_blocked *b)
 {
-    int32_t j = i, least = i;
-    for (size_t steps = 0; steps <= all.n; steps++) {
-        if (j < 0 || at((size_t)j)->timed)
-            return;
-        least = j < least ? j : least;
-        j = at((size_t)j)->next;
-        if (j == i)
-            at((size_t)i)->cycle = least;
-        if (j == i)
-            return;
-    }
+    return b->kind != GT_LOCK_SEM;
 }
 
-/* One that has to get its mutex back after a condition variable is the later entry. */
+static const void *next_of(const void *unused, const void *waiter)
+{
+    const struct gt_blocked *b = waiter;
+    (void)unused;
+    return b->timed || !only_holder_ends(b) || b->next < 0 ? NULL : at((size_t)b->next);
+}
+
+static void find_cycle(struct gt_blocked *b)
+{
+    const struct gt_blocked *least = b, *other = b;
+    if (gt_cycle_entry(next_of, NULL, b) != b)
+        return;
+    while ((other = next_of(NULL, other)) != b)
+        least = other < least ? other : least;
+    b->cycle = (int32_t)(least - at(0));
+}
+
+/*
+ * Links each wait to its holder's own wait. A thread that reacquires its mutex after a condition
+ * variable has two entries; the later one counts.
+ */
 static void link_all(void)
 {
     struct gt_memo by_tid = {.slots = NULL}; /* → index + 1 */
@@ -188,12 +220,12 @@ static void link_all(void)
         bool known = b->holder && b->holder != GT_HOLDER_READERS;
         b->next = known ? (int32_t)gt_memo_find(&by_tid, b->holder) - 1 : -1;
         b->cycle = -1;
-        b->gone =
-            known && b->next < 0 && b->kind != GT_LOCK_JOIN && !b->shared && is_gone(b->holder);
+        b->gone = known && b->next < 0 && b->kind != GT_LOCK_JOIN && only_holder_ends(b) &&
+                  !b->shared && is_gone(b->holder);
     }
     gt_memo_free(&by_tid);
     for (size_t i = 0; i < all.n; i++)
-        find_cycle((int32_t)i);
+        find_cycle(at(i));
 }
 
 struct gt_blocked *gt_blocked_now(size_t *n)
@@ -231,7 +263,7 @@ void gt_blocked_tell(gt_tell_fn *tell)
         put_number(&t, (uint64_t)b->timed | (uint64_t)b->gone << 1 | (uint64_t)b->again << 2 |
                            (uint64_t)(b->cycle >= 0) << 3);
         put_number(&t, b->since);
-        if (b->kind != GT_LOCK_JOIN) /* who ends has no name that a lock has */
+        if (b->kind != GT_LOCK_JOIN) /* a thread's end has no lock's name */
             gt_strbuf_add(
                 &t, gt_names_lock((uintptr_t)b->lock, (uint32_t)gt_modules_epoch(), b->shared));
         tell(text, (uint32_t)(t.pos - text));

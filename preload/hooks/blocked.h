@@ -1,43 +1,42 @@
 /*
- * Who waits at this moment, for what, and who holds that: all at once, for the end of a trace and
- * for threads that wait for each other for ever. Drain side only.
+ * All waits for locks and for ends of threads at this moment: which thread waits, for what, and
+ * which thread holds it. Used for the end of a trace, and to find deadlocks. Drain side only.
  */
-#ifndef GT_BLOCKED_H
-#define GT_BLOCKED_H
+#pragma once
 
 #include "owner.h"
 
-#include "encoder/buffers.h"
+#include "encoder/thread/buffers.h"
 
 #include <stddef.h>
 
 struct gt_stack;
 
-/* A wait for what has an owner. */
+/* A wait for a lock with an owner, or for the end of a thread (a join). */
 struct gt_blocked {
-    uint64_t g, since; /* since: trace time */
+    uint64_t g, since; /* since: in trace time */
     uint32_t tid;
     enum gt_lock_kind kind;
-    bool timed;       /* it ends by itself */
-    bool shared;      /* with other processes */
-    const void *lock; /* or whom a join waits for: a pthread_t */
-    uint32_t holder;  /* as gt_owner_of, of a join whom it waits for */
-    bool gone;        /* that thread has ended */
-    bool again;       /* it has waited for a condition variable, and gets its mutex back */
-    bool confirmed;   /* of a cycle, or gone: it was so twice */
+    bool timed;       /* the wait has a timeout */
+    bool shared;      /* other processes may use the lock, too */
+    const void *lock; /* or of a join: the thread's pthread_t */
+    uint32_t holder;  /* as gt_owner_of returns it; of a join: the thread waited for */
+    bool gone;        /* the holder has ended */
+    bool again;       /* the waiter of a condition variable reacquires its mutex */
+    bool confirmed;   /* of waits in a cycle or with `gone`: so in two readings */
     struct gt_stack *stack;
-    int32_t next;  /* the index of the holder's own wait; negative: it has none */
-    int32_t cycle; /* of the cycle that it is in, the least index; negative: in none */
+    int32_t next;  /* index of the holder's own wait; negative: it does not wait */
+    int32_t cycle; /* the least index in the wait's cycle; negative: in no cycle */
 };
 
 /*
- * All that there are, in memory that is valid until the next call; *n: how many. A thread that can
- * only be waited for is in the list, too, if it waits. Waits that end by themselves are in no
- * cycle.
+ * Returns all waits, in memory that is valid until the next call; *n: how many there are. Waits
+ * with a timeout are in the list, but in no cycle.
  */
 struct gt_blocked *gt_blocked_now(size_t *n);
 
-/* The same as strings for a trace, for readers to know how it ended: see struct gt_drain_config. */
+/*
+ * Writes all waits as strings for the end of a trace, so that readers know how the program ended.
+ * See struct gt_drain_config.
+ */
 void gt_blocked_tell(gt_tell_fn *tell);
-
-#endif

@@ -1,14 +1,17 @@
 /* The hooks of calls.def, and the calls whose parameters a row cannot express. */
 #include "channels.h"
 #include "fds.h"
+#include "file_locks.h"
 #include "slice.h"
+#include "thread_names.h"
 #include "wait.h"
+#include "yield.h"
 
-#include "preload/process.h"
+#include "preload/life/process_end.h"
 
 #include <stdarg.h>
 
-/* Two new descriptors, when the call that made them has returned 0. */
+/* Forgets two descriptors that are new if the call that makes them returned 0. */
 static int forget_pair(int result, const int fds[2])
 {
     if (result == 0)
@@ -46,14 +49,14 @@ static struct gt_timeout end_of_clock_nanosleep(clockid_t clock, int flags,
     (void)left;
     if (flags & TIMER_ABSTIME)
         return gt_timeout_at(clock, time);
-    return gt_timeout_is_time(clock) ? gt_timeout_for(time) : gt_timeout_after(0);
+    return gt_timeout_is_time(clock) ? gt_timeout_for(time) : gt_timeout_none();
 }
 
-/* When a poll ends for want of anything else. */
+/* When a poll times out, by its arguments. */
 
 static struct gt_timeout end_of_ms(int ms)
 {
-    return gt_timeout_after(ms > 0 && ms < 3600000 ? (uint64_t)ms * 1000000 : 0);
+    return ms >= 0 && ms < 3600000 ? gt_timeout_after((uint64_t)ms * 1000000) : gt_timeout_none();
 }
 
 #define END_OF(timeout) \
@@ -63,8 +66,8 @@ static struct gt_timeout end_of_ms(int ms)
         struct timeval *: gt_timeout_for_timeval)(timeout)
 
 /*
- * Calls that return at once. That is no wait, however long the kernel takes for it, and most of the
- * calls of many a server: they are announced only where all calls are shown. What is behind a
+ * Polls that return at once. They are no waits, however long the kernel takes, and they are most
+ * calls of many servers. So they are announced only where all calls are shown. A timeout behind a
  * pointer is not known yet.
  */
 
@@ -98,7 +101,7 @@ static bool is_unknown(const void *timeout)
         gt_slice.bytes = at;                                       \
         return gt_slice.moved = gt_real.name arguments;            \
     }
-/* What an eventfd has counted is 8 bytes, which only a success has moved. */
+/* An eventfd's value is 8 bytes, which only a successful call has moved. */
 #define EVENT(at, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                           \
     {                                                          \
@@ -118,6 +121,14 @@ static bool is_unknown(const void *timeout)
     }
 #define GT_READS MOVES
 #define GT_WRITES MOVES
+#define WRITE(result, name, parameters, arguments)            \
+    GT_EXPORT result name parameters                          \
+    {                                                         \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, fd); \
+        slice.bytes = buf;                                    \
+        slice.moved = gt_real.name arguments;                 \
+        return gt_thread_names_written(fd, buf, slice.moved); \
+    }
 #define GT_NEW_FD(what, name, parameters, arguments)            \
     GT_EXPORT int name parameters                               \
     {                                                           \
@@ -157,16 +168,15 @@ static bool is_unknown(const void *timeout)
     {                                                    \
         return forget_pair(gt_real.name arguments, fds); \
     }
-#define SLEEP(result, name, parameters, arguments)                            \
-    GT_EXPORT result name parameters                                          \
-    {                                                                         \
-        struct gt_timeout end = end_of_##name arguments;                      \
-        GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){              \
-            .hook = GT_HOOK_##name, .reason = GT_REASON_SLEEP, .end = &end}); \
-        result r = gt_real.name arguments;                                    \
-        if (r == 0)                                                           \
-            gt_wait_expired(&wait, &end);                                     \
-        return r;                                                             \
+#define SLEEP(result, name, parameters, arguments)                 \
+    GT_EXPORT result name parameters                               \
+    {                                                              \
+        struct gt_timeout end = end_of_##name arguments;           \
+        GT_WAIT(wait) = gt_wait_begin_sleep(GT_HOOK_##name, &end); \
+        result r = gt_real.name arguments;                         \
+        if (r == 0)                                                \
+            gt_wait_expired(&wait, &end);                          \
+        return r;                                                  \
     }
 #define POLL(result, name, parameters, arguments)                     \
     GT_EXPORT result name parameters                                  \
@@ -199,10 +209,37 @@ static bool is_unknown(const void *timeout)
         return slice.moved = gt_real.name arguments;            \
     }
 #define SEND(...) MESSAGE(GT_SOCKET(fd), __VA_ARGS__)
-/* As what it looks into does not leave the stream, or is waited for longer, that is not told. */
+/*
+ * Calls that only look into the stream (MSG_PEEK), or that are waited for longer, tell no stream's
+ * name.
+ */
 #define RECEIVE(...)                                                                               \
     MESSAGE(flags &(MSG_PEEK | MSG_WAITALL | MSG_OOB | MSG_ERRQUEUE) ? GT_NETWORK : GT_SOCKET(fd), \
             __VA_ARGS__)
+#define FLOCK(result, name, parameters, arguments)                 \
+    GT_EXPORT result name parameters                               \
+    {                                                              \
+        if (operation & LOCK_UN)                                   \
+            gt_file_lock_unflock(GT_HOOK_##name, fd);              \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        result r = gt_real.name arguments;                         \
+        if (r == 0 && !(operation & LOCK_UN) && slice.thread)      \
+            gt_file_lock_flocked(fd, slice.since, GT_CALLER());    \
+        return r;                                                  \
+    }
+#define LOCKF(result, name, parameters, arguments)                                               \
+    GT_EXPORT result name parameters                                                             \
+    {                                                                                            \
+        struct flock what = {                                                                    \
+            .l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK, .l_whence = SEEK_CUR, .l_len = n}; \
+        if (command == F_ULOCK)                                                                  \
+            gt_file_lock_unrecord(GT_HOOK_##name, fd, &what);                                    \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);                               \
+        result r = gt_real.name arguments;                                                       \
+        if (r == 0 && command != F_TEST && slice.thread)                                         \
+            gt_file_lock_recorded(GT_HOOK_##name, fd, &what, slice.since, GT_CALLER());          \
+        return r;                                                                                \
+    }
 #define EXEC(result, name, parameters, arguments) \
     GT_EXPORT result name parameters              \
     {                                             \
@@ -211,22 +248,23 @@ static bool is_unknown(const void *timeout)
     }
 #include "calls.def"
 
-/* Opening. The mode is there only where the flags say so, and is read only then. */
+/* Opening. The mode argument exists only if the flags say so, and is read only then. */
 
 static mode_t mode_of(int flags, va_list ap)
 {
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name, parameters, arguments)                          \
-    GT_EXPORT int name parameters                                  \
-    {                                                              \
-        va_list ap;                                                \
-        va_start(ap, flags);                                       \
-        mode_t mode = mode_of(flags, ap);                          \
-        va_end(ap);                                                \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
-        return gt_fd_forget(gt_real.name arguments);               \
+#define OPEN(name, parameters, arguments)                           \
+    GT_EXPORT int name parameters                                   \
+    {                                                               \
+        va_list ap;                                                 \
+        va_start(ap, flags);                                        \
+        mode_t mode = mode_of(flags, ap);                           \
+        va_end(ap);                                                 \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);  \
+        int fd = gt_fd_forget(gt_real.name arguments);              \
+        return gt_thread_names_opened(fd, path, flags & O_ACCMODE); \
     }
 
 OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
@@ -234,32 +272,79 @@ OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
 OPEN(openat, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
 OPEN(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
 
-/* One more word, of whatever type, is all that libc itself passes on. */
+/* Record locks. Only calls that may wait are shown. */
+static int lock_record(enum gt_hook hook, int (*real)(int, int, ...), int fd, int command,
+                       struct flock *what, const void *pc)
+{
+    gt_file_lock_unrecord(hook, fd, what);
+    bool waits = command == F_SETLKW || command == F_OFD_SETLKW;
+    GT_SLICE(slice) = waits ? gt_slice_begin(hook, GT_FILE) : (struct gt_slice){.thread = NULL};
+    int result = real(fd, command, what);
+    if (result == 0 && (slice.thread || !waits))
+        gt_file_lock_recorded(hook, fd, what, slice.since, pc);
+    return result;
+}
 
-static int control(enum gt_hook hook, int (*real)(int, int, ...), int fd, int command, void *arg)
+/* libc itself passes on one more word of any type, and nothing else. */
+
+static int control(enum gt_hook hook, int (*real)(int, int, ...), int fd, int command, void *arg,
+                   const void *pc)
 {
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         return gt_channel_copy(fd, gt_fd_forget(real(fd, command, arg)));
     if (command == F_SETPIPE_SZ)
         gt_fd_forget(fd);
-    if (command != F_SETLKW && command != F_OFD_SETLKW)
-        return real(fd, command, arg);
-    GT_SLICE(slice) = gt_slice_begin(hook, GT_FILE);
+    if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+        command == F_OFD_SETLKW)
+        return lock_record(hook, real, fd, command, arg, pc);
     return real(fd, command, arg);
 }
 
-#define FCNTL(name)                                                     \
-    GT_EXPORT int name(int fd, int command, ...)                        \
-    {                                                                   \
-        va_list ap;                                                     \
-        va_start(ap, command);                                          \
-        void *arg = va_arg(ap, void *);                                 \
-        va_end(ap);                                                     \
-        return control(GT_HOOK_##name, gt_real.name, fd, command, arg); \
+#define FCNTL(name)                                                                  \
+    GT_EXPORT int name(int fd, int command, ...)                                     \
+    {                                                                                \
+        va_list ap;                                                                  \
+        va_start(ap, command);                                                       \
+        void *arg = va_arg(ap, void *);                                              \
+        va_end(ap);                                                                  \
+        return control(GT_HOOK_##name, gt_real.name, fd, command, arg, GT_CALLER()); \
     }
 
 FCNTL(fcntl)
 FCNTL(fcntl64)
+
+/* Closing. */
+
+static void forget_from(enum gt_hook hook, unsigned first, unsigned last)
+{
+    for (unsigned fd = first; fd <= last && fd < GT_FDS; fd++) {
+        gt_file_lock_close(hook, (int)fd);
+        if (gt_fd_kind[fd])
+            gt_fd_forget((int)fd);
+    }
+}
+
+/* The kind is forgotten before the real call: afterwards the number may be in use again. */
+GT_EXPORT int close(int fd)
+{
+    gt_file_lock_close(GT_HOOK_close, fd);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_close, GT_FILE);
+    return gt_real.close(gt_fd_forget(fd));
+}
+
+GT_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    enum { ONLY_AT_EXEC = 4 /* CLOSE_RANGE_CLOEXEC, which older headers lack */ };
+    if (!(flags & ONLY_AT_EXEC))
+        forget_from(GT_HOOK_close_range, first, last);
+    return gt_real.close_range(first, last, flags);
+}
+
+GT_EXPORT void closefrom(int first)
+{
+    forget_from(GT_HOOK_closefrom, first < 0 ? 0 : (unsigned)first, GT_FDS);
+    gt_real.closefrom(first);
+}
 
 GT_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
@@ -271,7 +356,7 @@ GT_EXPORT int ioctl(int fd, unsigned long request, ...)
     return gt_real.ioctl(fd, request, arg);
 }
 
-/* Return when the child has called exec, or has failed to. */
+/* These return when the child has called exec, or has failed to. */
 
 #define SPAWN(name)                                                                           \
     GT_EXPORT int name(int *pid, const char *path, const posix_spawn_file_actions_t *actions, \
@@ -287,8 +372,9 @@ SPAWN(pidfd_spawn)
 SPAWN(pidfd_spawnp)
 
 /*
- * Reading a whole directory. A filter and an order of the program's are its own code, whose waits
- * would be hidden in this call: what then waits for the disk is not seen.
+ * Reading a whole directory. The program's own filter and order are code of its own, whose waits
+ * this call would hide. So with these the call is not recorded, and its waits for the disk are not
+ * seen.
  */
 
 #define SCAN(name, parameters, arguments, by_name, by_version)                  \

@@ -6,9 +6,10 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "encoder/channel.h"
-#include "encoder/events.h"
-#include "preload/process.h"
+#include "encoder/format/channel.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/texts.h"
+#include "preload/life/process_state.h"
 #include "preload/stacks/layouts.h"
 
 #include <arpa/inet.h>
@@ -24,9 +25,10 @@
 enum way { NOTHING, READS, WRITES, POLLS };
 
 /*
- * Of a descriptor: how often it has had a name, twice; odd while that is written. What is read is
- * right if that number is the same before and after. name: of what is read there, and of what is
- * written; "": not known. room: how many bytes fit in there; 0: not known.
+ * The names of a descriptor's two directions. number: twice how often the descriptor has got a
+ * name; odd while a thread writes the names. The names are valid if the number is the same before
+ * and after they are read. name: of the stream that is read there, and of the stream that is
+ * written; "": not known. room: how many bytes fit into the stream; 0: not known.
  */
 enum { NAME = 128, WORDS = NAME / 8, TOGETHER = 64 };
 struct ends {
@@ -37,7 +39,7 @@ struct ends {
 static _Atomic(struct ends *) all[GT_FDS / TOGETHER] GT_SPARSE;
 static struct gt_arena arena;
 
-/* NULL: there are none, or no memory. */
+/* NULL: the descriptor has no names, or there is no memory. */
 static struct ends *ends_of(int fd, bool make)
 {
     _Atomic(struct ends *) *at = &all[fd / TOGETHER];
@@ -56,7 +58,7 @@ static void copy_in(_Atomic uint64_t *to, const char *name)
         atomic_store_explicit(&to[i], words[i], memory_order_relaxed);
 }
 
-/* false: somebody else does so at the moment. */
+/* false: another thread is setting the names at the moment. */
 static bool set_names(int fd, const char in[NAME], const char out[NAME], uint32_t room)
 {
     struct ends *e = ends_of(fd, true);
@@ -77,7 +79,7 @@ uint32_t gt_channel_name(int fd)
     return e ? atomic_load_explicit(&e->number, memory_order_acquire) & ~1u : 0;
 }
 
-/* false: it has no such name any more. */
+/* false: fd does not have the name with that number any more. */
 static bool name_of(int fd, uint32_t number, bool written, char name[NAME], uint32_t *room)
 {
     struct ends *e = number && gt_fd_known(fd) == GT_FD_NAMED ? ends_of(fd, false) : NULL;
@@ -121,7 +123,7 @@ void gt_channels_forbid(void)
     atomic_store_explicit(&forbidden, true, memory_order_relaxed);
 }
 
-/* "127.0.0.1:80", also of a socket for both versions; "[20010db8…]:80" */
+/* "127.0.0.1:80", also for an IPv6 socket with an IPv4 address; "[20010db8…]:80" */
 static void put_address(struct gt_strbuf *t, const union address *a)
 {
     enum { V4 = 4, V6 = 16 };
@@ -209,7 +211,7 @@ static void name(int fd, const char in[NAME], const char out[NAME], uint32_t roo
         gt_fd_set(fd, GT_FD_NAMED);
 }
 
-/* A child of vfork's has our memory and other descriptors. */
+/* A child of vfork has our memory but descriptors of its own. */
 static bool is_to_be_named(void)
 {
     return gt_channels_wanted() && gt_process_is_ours();
@@ -270,6 +272,7 @@ static const uint8_t ways[GT_LEAVES_END] = {
 #define GT_READS(what, bytes, result, name, ...) [GT_HOOK_##name] = READS,
 #define GT_WRITES(what, bytes, result, name, ...) [GT_HOOK_##name] = WRITES,
 #define GT_ROW(how, result, name, parameters, arguments) WAY_OF_##how(name)
+#define WAY_OF_WRITE(name) [GT_HOOK_##name] = WRITES,
 #define WAY_OF_POLL(name) [GT_HOOK_##name] = POLLS,
 #define WAY_OF_SLEEP(name)
 #define WAY_OF_EXEC(name)
@@ -278,6 +281,8 @@ static const uint8_t ways[GT_LEAVES_END] = {
 #define WAY_OF_NEW_SOCKETS(name)
 #define WAY_OF_NEW_EVENT(name)
 #define WAY_OF_SYNC(name)
+#define WAY_OF_FLOCK(name)
+#define WAY_OF_LOCKF(name)
 #define WAY_OF_READS_EVENT(name) [GT_HOOK_##name] = READS,
 #define WAY_OF_WRITES_EVENT(name) [GT_HOOK_##name] = WRITES,
 #define WAY_OF_DUP(name)
@@ -298,7 +303,9 @@ static void tell(struct gt_writer *w, const char *channel, const char *what)
     gt_writer_unpin(w);
 }
 
-/* Of an eventfd it is what these 8 bytes say. false: that cannot be read, or is nothing. */
+/*
+ * For an eventfd: *moved is its value, in the call's 8 bytes. false: they cannot be read, or are 0.
+ */
 static bool of_event(const char *channel, const struct gt_slice *slice, uint64_t *moved)
 {
     static const char event[] = GT_CHANNEL GT_CHANNEL_EVENT;

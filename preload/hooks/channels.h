@@ -1,53 +1,62 @@
 /*
- * What streams are called that descriptors lead to, the same at both ends and in all processes,
- * where every call is recorded (GOTRACE_SYSCALLS=all): each call that has moved bytes leaves a log
- * of that (encoder/channel.h), by which `gotrace merge` finds who ended whose wait.
+ * Names of the streams that descriptors lead to, the same at both ends and in all processes.
+ * Streams have names only where every call is recorded (GOTRACE_SYSCALLS=all). Each call that moved
+ * bytes leaves a log with the name (encoder/format/channel.h). From these logs `gotrace merge`
+ * finds which thread ended which wait.
  *
- * - pipes and FIFOs: by device and inode;
- * - TCP: by both addresses, the sender's first, and the kernel's number of the network namespace;
- * - UNIX: by the receiver's inode. Who the other end is, is known where socketpair(2) made both;
- * - eventfds have no name that can be asked for without a descriptor: they get one where they are
- *   made, which forked children and other descriptors of the same have, too. What counts as bytes
- *   there is their value.
+ * - Pipes and FIFOs: device and inode.
+ * - TCP: both addresses, the sender's first, and the kernel's number of the network namespace.
+ * - UNIX sockets: the receiver's inode. The other end is known only where socketpair(2) made both.
+ * - Eventfds: the kernel tells no name except through another descriptor. So an eventfd gets a name
+ *   when it is made; forked children and duplicates of the descriptor share that name. Its value
+ *   counts as bytes.
  *
- * Looked up once for a descriptor (fds.h), by calls that need no other one. Any context.
+ * A name is looked up once for each descriptor (fds.h), by system calls that need no other
+ * descriptor. Any context.
  */
-#ifndef GT_CHANNELS_H
-#define GT_CHANNELS_H
+#pragma once
 
 #include "slice.h"
 
-#include "preload/options.h"
+#include "preload/control/options.h"
 
 #include <sys/stat.h>
 
 /*
- * By the environment alone: descriptors are made before anything is recorded, and what is made of
- * them then is to have a name later.
+ * Whether streams get names. Only the environment decides: a program makes descriptors before
+ * recording starts, and they need their names later.
  */
 static inline bool gt_channels_wanted(void)
 {
     return gt_options.channels;
 }
 
-/* Finds out what fd, below GT_FDS, of which that is known, is called. false: it has no name. */
+/* Finds the name of fd, which is below GT_FDS and has the status *is. false: fd has no name. */
 bool gt_channel_find(int fd, const struct stat *is);
 
-/* Which of all the names that this number has had is its name now; of one that is NAMED. */
+/*
+ * The number of fd's current name: each new name of a descriptor gets a new number. For descriptors
+ * of kind GT_FD_NAMED.
+ */
 uint32_t gt_channel_name(int fd);
 
-/* New descriptors, or an error's, of that eventfd, and of two UNIX sockets if made is 0. They
- * return what they are given. */
+/*
+ * Name a new eventfd, and two new UNIX sockets if made is 0. Both functions return their first
+ * argument, which may be the result of a failed call.
+ */
 int gt_channel_of_event(int fd);
 int gt_channels_of_pair(int made, const int fds[2]);
 
-/* `copy` is the same as fd. Returns that. */
+/* Gives `copy`, a duplicate of fd, the name of fd. Returns copy. */
 int gt_channel_copy(int fd, int copy);
 
-/* t's thread, inside, has just written this call, which has returned more than 0. */
+/*
+ * Logs a call that t's thread, inside the guard, has just written. The call returned more than 0.
+ */
 void gt_channel_tell(struct gt_thread *t, const struct gt_slice *slice);
 
-/* What is asked of sockets and pipes would end the process: a filter of the program's. */
+/*
+ * From now on no socket or pipe is asked for its name: the program's seccomp filter would end the
+ * process.
+ */
 void gt_channels_forbid(void);
-
-#endif

@@ -3,8 +3,8 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/sparse.h"
-#include "preload/elf_bind.h"
-#include "symbolize/elf_names.h"
+#include "preload/bind/elf_bind.h"
+#include "symbolize/elf/elf_names.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static struct gt_foreign *const libraries[] = {&gt_gomp, &gt_uring, &gt_aio, &gt
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
 static struct gt_arena arena;
-static const ElfW(Dyn) * last_at_start; /* of the modules that there were then */
+static const ElfW(Dyn) * last_at_start; /* of the modules loaded when the program began */
 
 /* Loaded modules, in that order ---------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static bool has(const struct module *m, const char *name)
     return gt_elf_definition(&m->map, name) && (uintptr_t)libraries - m->lo >= m->hi - m->lo;
 }
 
-/* The first that has it; of the first n modules. */
+/* The first of n modules that defines the name. */
 static struct module *first_of(const struct modules *ms, size_t n, const char *name)
 {
     size_t i = 0;
@@ -79,7 +79,10 @@ static size_t n_at_start(const struct modules *ms)
     return n;
 }
 
-/* As the loader does for a module that was loaded later: it, what it needs, what that needs. */
+/*
+ * Looks in a module loaded later as the loader does: in the module itself, the modules that it
+ * needs, the modules that those need.
+ */
 static struct module *first_needed(const struct modules *ms, struct module *by, const char *name)
 {
     struct module **queue = gt_pages_alloc(MODULES * sizeof(void *)), *found = NULL;
@@ -113,14 +116,14 @@ static long nothing(void)
     return 0;
 }
 
-/* What a table of symbols has ours in place of, attached. */
+/* Functions that our entries in symbol tables have replaced, while we are attached. */
 static struct gt_elf_binding bound[GT_FOREIGN_BINDINGS] GT_SPARSE;
 static int n_bound;
 
 static void *function_of(const struct module *m, const char *name)
 {
     const ElfW(Sym) *symbol = m ? gt_elf_newest(&m->map, name) : NULL;
-    if (!symbol && m) /* there for programs that were linked long ago: __res_query since 2.34 */
+    if (!symbol && m) /* only for programs linked long ago: __res_query since 2.34 */
         symbol = gt_elf_definition(&m->map, name);
     void *found = symbol ? (void *)(m->map.l_addr + symbol->st_value) : NULL;
     for (int i = 0; i < n_bound && found; i++) {
@@ -145,7 +148,9 @@ static void look_up(const struct gt_foreign *lib, const struct modules *ms, stru
 /* Users -----------------------------------------------------------------------------------------
  */
 
-/* The same as was met before, if it was: a module may be met, and forgotten, any number of times.
+/*
+ * Returns the earlier copy of `met` if there is one, else keeps it. A module may be met and
+ * forgotten any number of times.
  */
 static struct gt_foreign_user *keep(struct gt_foreign *lib, const struct gt_foreign_user *met)
 {
@@ -156,7 +161,7 @@ static struct gt_foreign_user *keep(struct gt_foreign *lib, const struct gt_fore
     if (u || !(u = gt_arena_copy(&arena, met, bytes)))
         return u;
     u->next = atomic_load_explicit(&lib->all, memory_order_relaxed);
-    /* release: it is whole. Pairs with the acquire above. */
+    /* release: u is complete. Pairs with the acquire above. */
     while (!atomic_compare_exchange_weak_explicit(&lib->all, &u->next, u, memory_order_release,
                                                   memory_order_relaxed))
         ;
@@ -175,7 +180,7 @@ static struct gt_foreign_user *meet(struct gt_foreign *lib, uintptr_t pc)
     if (ms.module)
         gt_elf_each_module(note, &ms);
     struct module *caller = module_of(&ms, pc);
-    met.user.lo = caller ? caller->lo : pc; /* code made at run time: each call by itself */
+    met.user.lo = caller ? caller->lo : pc; /* code made at run time: each call has its own entry */
     met.user.size = caller ? caller->hi - caller->lo : 1;
     look_up(lib, &ms, caller, met.functions);
     gt_pages_free(ms.module, MODULES * sizeof *ms.module);
@@ -202,7 +207,7 @@ void *const *gt_foreign_find(struct gt_foreign *lib, const void *caller)
     return u->functions;
 }
 
-/* The only one that has the library's first function; NULL: none, or several. */
+/* The only module that defines the library's first function; NULL: none, or several. */
 static const struct link_map *only_one(const struct gt_foreign *lib)
 {
     const struct link_map *found = NULL, *ours = gt_elf_ours();

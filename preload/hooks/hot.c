@@ -1,37 +1,45 @@
 /* See hot.h. */
 #include "hot.h"
 
+#include "sem_lock.h"
+
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "encoder/events.h"
-#include "preload/options.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/texts.h"
+#include "preload/control/options.h"
+#include "preload/life/thread.h"
 #include "preload/stacks/capture.h"
-#include "preload/thread.h"
-#include "symbolize/modules.h"
+#include "preload/stacks/python_stack.h"
+#include "symbolize/elf/modules.h"
 
 /*
- * A shorter hold explains no wait, and writing of it, with the lock held, would take as long: in a
- * server whose locks change hands 20,000 times a second that was felt.
+ * A shorter hold explains no wait. Writing its log, with the lock held, would take as long as the
+ * hold. A server whose locks change hands 20,000 times a second became slower from that.
  */
 enum { SHORT_NS = 10000 };
 
-/* How long it is hot at least, and at most: what that costs is little beside what was waited. */
+/*
+ * How long a lock is hot after a wait, at least and at most. Noting holds for so long costs little
+ * compared with the wait.
+ */
 #define HOT_MIN_NS UINT64_C(10000000)
 #define HOT_MAX_NS UINT64_C(10000000000)
 enum { HOT_TIMES = 1000 };
 
 /*
- * By slot, each in a cache line: locks that are contended are used by all CPUs. Of a hold whose
- * beginning its thread has not noted, the first waiter tells since when there was one.
+ * The heat of a slot's locks. Each slot has a cache line of its own, as all CPUs use a contended
+ * lock. If a holder has not noted when its hold began, the record of the first waiter tells since
+ * when there was one.
  */
 static struct heat {
-    _Alignas(64) _Atomic uint64_t until; /* it is hot */
-    _Atomic uint64_t since;     /* when the first one began to wait, of whom that thread keeps */
-    _Atomic(const void *) lock; /* this lock from */
-    _Atomic uint32_t owner;     /* as the kernel numbers threads; 0: of nobody */
-    _Atomic uint32_t epoch;     /* how often it has cooled: what was noted before may be over */
+    _Alignas(64) _Atomic uint64_t until; /* until when the slot's locks are hot */
+    _Atomic uint64_t since;              /* when the first waiter began to wait for `lock` */
+    _Atomic(const void *) lock;          /* which `owner` holds */
+    _Atomic uint32_t owner; /* the kernel's number of a thread; 0: there is no record */
+    _Atomic uint32_t epoch; /* how often the slot cooled: older holds may be over */
 } heats[GT_REGISTRY_SLOTS] GT_SPARSE;
-enum { CLAIMED = GT_HOLDER_SELF }; /* an owner is being written */
+enum { CLAIMED = GT_HOLDER_SELF }; /* a thread is writing the record */
 
 static struct heat *heat_of(const void *lock)
 {
@@ -39,8 +47,9 @@ static struct heat *heat_of(const void *lock)
 }
 
 /*
- * The owner may have given it up by now, or have it anew: only of whom has it when the record
- * stands, the time after that is of this hold. A record without a time says nothing.
+ * Records the first waiter and its lock's holder. The owner may have given the lock up by now, or
+ * may have taken it again. So the time is set only if the thread still holds the lock when the
+ * record stands: from then on the wait is for this hold. A record without a time says nothing.
  */
 static void note_waiter(struct heat *h, enum gt_lock_kind kind, const void *lock, uint32_t owner)
 {
@@ -53,7 +62,7 @@ static void note_waiter(struct heat *h, enum gt_lock_kind kind, const void *lock
     atomic_store_explicit(&h->since, 0, memory_order_relaxed);
     atomic_store(&h->owner, owner);
     atomic_thread_fence(memory_order_seq_cst);
-    if (gt_owner_of(kind, lock) == owner) /* the record may be another one's by now */
+    if (gt_owner_of(kind, lock) == owner) /* the record may be another waiter's by now */
         atomic_compare_exchange_strong(&h->since, &(uint64_t){0}, gt_clock_now());
     else
         atomic_compare_exchange_strong(&h->owner, &owner, 0);
@@ -88,12 +97,18 @@ void gt_hot_waited(const void *lock, uint64_t since, uint64_t until)
 
 static bool is_waited_for(struct heat *h, const void *lock, uint32_t tid)
 {
-    /* seq_cst: not before the lock was given up, as an acquire might be. Pairs with note_waiter. */
+    /*
+     * seq_cst: this load must not move before the release of the lock, as an acquire load might.
+     * Pairs with note_waiter.
+     */
     return atomic_load(&h->owner) == tid &&
            atomic_load_explicit(&h->lock, memory_order_relaxed) == lock;
 }
 
-/* Since when somebody waited for what the thread had, which it has no more; 0: not known. */
+/*
+ * When a waiter began to wait for the lock that the thread has just given up; 0: not known. Removes
+ * the record.
+ */
 static uint64_t waited_since(const void *lock, uint32_t tid)
 {
     struct heat *h = heat_of(lock);
@@ -113,6 +128,12 @@ static void cool(const void *lock, uint64_t now)
     atomic_fetch_add(&h->epoch, 1);
     atomic_store(&h->owner, 0);
     atomic_fetch_and(word, ~GT_REGISTRY_HOT);
+    gt_sem_lock_cooled(lock);
+}
+
+void gt_hot_cool(const void *lock)
+{
+    cool(lock, gt_clock_now());
 }
 
 void gt_hot_reset(void)
@@ -121,6 +142,7 @@ void gt_hot_reset(void)
         atomic_fetch_add(&h->epoch, 1);
         atomic_store(&h->owner, 0);
     }
+    gt_sem_lock_all_cooled();
 }
 
 /* The thread's hold of that lock, or NULL. */
@@ -134,7 +156,7 @@ static struct gt_hold *find(struct gt_holds *holds, const void *lock)
     return NULL;
 }
 
-/* Of a lock that has cooled meanwhile nobody says when it is given up. */
+/* Whether the hold may be over: after its lock has cooled, no unlock reports the end of a hold. */
 static bool is_over(const struct gt_hold *hold)
 {
     return hold->epoch != atomic_load_explicit(&heat_of(hold->lock)->epoch, memory_order_relaxed);
@@ -155,7 +177,9 @@ static void drop(struct gt_holds *holds, const struct gt_hold *hold)
     holds->in_use &= ~(1u << (hold - holds->hold));
 }
 
-/* It is one of several now, or worth telling of. Inside the guard. */
+/*
+ * Makes the light hold an ordinary one: it is one of several now, or worth a log. Inside the guard.
+ */
 static void keep_light(struct gt_holds *holds)
 {
     struct gt_light_hold *light = &holds->light;
@@ -165,7 +189,10 @@ static void keep_light(struct gt_holds *holds)
     light->lock = NULL;
 }
 
-/* A signal handler's may come in between: then no place is told of, rather than a wrong one. */
+/*
+ * Notes an untimed hold. A signal handler's hold may come in between: then the log names no place,
+ * rather than a wrong one.
+ */
 static bool take_lightly(struct gt_thread *t, const void *lock, const void *pc)
 {
     struct gt_light_hold *light = &t->holds.light;
@@ -196,7 +223,7 @@ void gt_hot_taken(const void *lock, uint64_t since, const void *pc)
         return;
     keep_light(&t->holds);
     uint32_t epoch = atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed);
-    waited_since(lock, t->w.m); /* that was another time */
+    waited_since(lock, t->w.m); /* forget a wait for an earlier hold */
     struct gt_hold *hold = find(&t->holds, lock);
     hold = hold ? hold : any(&t->holds);
     *hold = (struct gt_hold){.lock = lock, .since = since, .epoch = epoch, .pc = (uintptr_t)pc};
@@ -225,7 +252,7 @@ void gt_hot_spent(struct gt_holds *holds, uint32_t hook, uint64_t since, uint64_
         spend(&holds->hold[__builtin_ctz(rest)], hook, since, until);
 }
 
-/* Four digits are enough to be within 1 %. */
+/* Writes a time with two decimals, which is exact to 1 %. */
 static void put_time(struct gt_strbuf *t, uint64_t units)
 {
     static const struct {
@@ -266,19 +293,25 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
     struct gt_strbuf buf = gt_strbuf_start(text, sizeof text);
     describe(&buf, hold, units);
     struct gt_stack *stack = gt_capture(t, hook);
+    uint64_t pc = gt_python_taker_pc(hold->pc, stack ? stack->pcs : NULL, stack ? stack->n : 0);
     struct gt_string *what =
         gt_held_hold(&t->w,
                      &(struct gt_lock_in_use){.at = hold->lock,
                                               .holder = GT_HOLDER_SELF,
                                               .epoch = (uint32_t)gt_modules_epoch(),
                                               .shared = hold->shared},
-                     hold->pc ? hold->pc - 1 : 0);
+                     pc ? pc - 1 : 0);
     if (!what || !gt_texts_enter(&t->w))
         return;
     uint64_t args[] = {0, gt_string_use(what, gt_writer_gen(&t->w)),
                        gt_texts_put(&t->w, text, (uint32_t)(buf.pos - text))};
     gt_ev_user(&t->w, GT_EV_USER_LOG, args, stack);
     gt_writer_unpin(&t->w);
+}
+
+void gt_hot_tell(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold)
+{
+    write_log(t, hook, hold, gt_clock_now() - hold->since);
 }
 
 static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold, bool awaited,
@@ -337,6 +370,22 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t unt
     if (noted->since && until)
         give_up(t, hook, noted, awaited, until);
     gt_thread_leave(t);
+}
+
+bool gt_hot_noted(struct gt_thread *t, const void *lock, struct gt_hold *hold)
+{
+    keep_light(&t->holds);
+    struct gt_hold *noted = find(&t->holds, lock);
+    if (!noted)
+        return false;
+    drop(&t->holds, noted);
+    *hold = *noted;
+    return !is_over(hold);
+}
+
+void gt_hot_ends(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold, uint64_t until)
+{
+    give_up(t, hook, hold, true, until);
 }
 
 void gt_hot_forget(const void *lock)

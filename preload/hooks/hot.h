@@ -1,51 +1,30 @@
 /*
- * Locks that somebody has waited for lately are hot, for a thousand times as long as that took: of
- * these it is noted how long they are held, and from where. A hold of 10 us that lets a waiter in,
- * or one of GOTRACE_HOLD_MIN, leaves a log on the row of who held it: "[held cache_lock, taken in
- * commit] 31.25ms, of it 29.01ms in fsync".
+ * Hold times of contended locks. A lock is hot for a while after a thread had to wait for it: 1,000
+ * times the length of that wait. Threads note how long they hold hot locks, and where they took
+ * them. A hold of GOTRACE_HOLD_MIN leaves a log on the holder's row, such as "[held cache_lock,
+ * taken in commit] 31.25ms, of it 29.01ms in fsync". So does a hold of 10 us whose end lets a
+ * waiter in.
  *
- * A thread keeps its holds to itself; shared is a bit in a word that every unlock looks at anyway
- * (gt_registry_count), and those of a slot share it: a lock taken for hot costs time, no truth.
+ * Each thread keeps its holds to itself. Threads share only a bit in a word that every unlock reads
+ * anyway (gt_registry_count). The locks of a slot have that bit in common: a lock that is taken for
+ * hot by mistake costs time, but the trace stays true.
  *
- * To look at the clock costs more than to take a lock. A thread whose holds are all brief does that
- * for few of them; of the others is known since when somebody has waited ("1.20ms or longer").
+ * Reading the clock costs more than taking a lock. A thread whose holds are all brief times only a
+ * few of them. For its other holds the trace says how long another thread waited ("1.20ms or
+ * longer").
  */
-#ifndef GT_HOT_H
-#define GT_HOT_H
+#pragma once
 
+#include "holds.h"
 #include "owner.h"
 #include "registry.h"
 
-enum { GT_HOLDS_MAX = 8 };
+struct gt_thread;
 
-/* Of a thread; zeros to begin with. */
-struct gt_holds {
-    struct gt_hold {
-        const void *lock;
-        uint64_t since; /* 0: it was not looked at */
-        bool longer;    /* it began before that */
-        bool shared;    /* with other processes, as far as it is over */
-        uint32_t epoch; /* in which the lock is hot */
-        uintptr_t pc;   /* where it was called for; 0: not known */
-        /* Since then, in the thread's waits and calls, as far as they are written. */
-        uint64_t spent, longest;
-        uint32_t longest_hook;
-    } hold[GT_HOLDS_MAX];
-    /* The only one, not looked at: hardly ever told of, so it is kept where that costs least. */
-    struct gt_light_hold {
-        const void *lock; /* NULL: there is none */
-        uintptr_t pc;
-        uint32_t epoch;
-    } light;
-    uint32_t in_use; /* of hold: a bit each */
-    uint32_t next;   /* to be overwritten, where all are: one was given up elsewhere */
-    uint32_t brief;  /* of those looked at, the last so many; more: of those that were not */
-};
-
-/* Somebody begins to wait for the lock, at that time; owner: as gt_owner_of had it. */
+/* A thread begins to wait for the lock at `now`. owner: what gt_owner_of has returned for it. */
 void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32_t owner);
 
-/* And has waited for it, for so long. */
+/* That thread has waited from `since` to `until`. */
 void gt_hot_waited(const void *lock, uint64_t since, uint64_t until);
 
 static inline bool gt_hot_is(const void *lock)
@@ -55,35 +34,57 @@ static inline bool gt_hot_is(const void *lock)
     return word & GT_REGISTRY_HOT;
 }
 
-/* Now, or 0: the hold that the caller has begun need not be looked at. */
+/* Ends that the lock is hot, if its time is over and nobody waits for it. */
+void gt_hot_cool(const void *lock);
+
+/* The time now, for gt_hot_taken; 0: the hold that the caller has begun need not be timed. */
 uint64_t gt_hot_since(void);
 
-/* The caller has the lock since then, a hot one, by a function that was called at pc. */
+/*
+ * The caller has taken a hot lock at `since` (0: not timed), by a function that was called at pc.
+ */
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc);
 
-/* It is about to give it up. Whether nothing is to be told of that hold, as of most. */
+/*
+ * The caller is about to give the lock up. true: there is nothing to log of its hold, as of most;
+ * the hold is forgotten.
+ */
 bool gt_hot_passes(const void *lock);
 
 /*
- * The same where that is not so, or not known. Whether gt_hot_given_up is to be called, with
- * *until, which is when, or 0 if nothing is to be told of that hold.
+ * The caller is about to give the lock up, and gt_hot_passes is false or was not asked. true: the
+ * caller must call gt_hot_given_up, with *until: when the hold ends, or 0 if it need not be logged.
  */
 bool gt_hot_until(const void *lock, uint64_t *until);
 
 /*
- * It gave it up then, inside `hook`. If that ends waits (awaited), this comes before it: a trace
- * says who had a lock before it says that a wait for it is over. Else when it is given up, so that
- * nobody has to wait for this. shared: other processes may have the lock, too.
+ * The caller gives the lock up at `until`, inside `hook`. awaited: that ends waits. Then this call
+ * comes before the real unlock: a trace names a lock's holder before it says that a wait for the
+ * lock is over. Otherwise an unlock's hook makes this call after the real unlock, so that no thread
+ * has to wait for it. shared: other processes may have the lock, too.
  */
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until, bool shared);
 
-/* It has the lock again, from within a call that gave it up: what waited before is another time. */
+/*
+ * The two halves of gt_hot_given_up for a lock whose ends are not all seen. Inside the guard.
+ *
+ * - noted: the hold of t's thread, which is forgotten. false: none was noted, or it may be over.
+ * - ends: the hold, which need not be one that was noted, ends waits.
+ */
+bool gt_hot_noted(struct gt_thread *t, const void *lock, struct gt_hold *hold);
+void gt_hot_ends(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold, uint64_t until);
+
+/*
+ * A condition variable's wait has reacquired the mutex: forgets which thread waited for the
+ * previous hold, so that its wait is not charged to the new hold.
+ */
 void gt_hot_forget(const void *lock);
 
-/* What was noted may be over: calls have not come to us for a while. */
+/* Logs a hold of t's thread, inside the guard, which is over now and is not one of t's. */
+void gt_hot_tell(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold);
+
+/* Holds noted so far may be over: unlocks have not come to our hooks for a while. */
 void gt_hot_reset(void);
 
-/* The thread of these was in that wait or call from `since` to `until`. */
+/* The thread with these holds was in a wait or call of `hook` from `since` to `until`. */
 void gt_hot_spent(struct gt_holds *holds, uint32_t hook, uint64_t since, uint64_t until);
-
-#endif

@@ -1,17 +1,17 @@
 /*
- * Keys of thread-specific data, as far as they matter for where a thread ends (thread.c); and the
- * first thing of that kind that Python does, before it executes anything.
+ * Keys of thread-specific data. A key with a destructor decides where a thread ends (births.c).
+ * Python creates a key before it executes anything, so this is where we find Python.
  */
-#include "preload/process.h"
-#include "preload/real.h"
-#include "preload/stacks/python.h"
-#include "preload/thread.h"
-
-_Atomic bool gt_keys_have_destructors;
+#include "preload/bind/real.h"
+#include "preload/life/births.h"
+#include "preload/life/process_state.h"
+#include "preload/life/thread.h"
+#include "preload/stacks/python_stack.h"
 
 /*
- * Before glibc 2.34 the first dlsym makes a key, and another one, from within that, would wait for
- * itself. Nothing that this calls may look for a function then: it is we who called that dlsym.
+ * Looks for Python. Before glibc 2.34 the first dlsym creates a key; another dlsym inside it would
+ * wait for itself. So nothing may look up a function here while our own functions are being
+ * resolved: that dlsym is ours.
  */
 static void meet(const void *caller)
 {
@@ -35,6 +35,6 @@ static void meet(const void *caller)
     }
 
 CREATE(pthread_key_create, r == EAGAIN, (pthread_key_t * key, void (*destructor)(void *)))
-/* What libgcc and libstdc++ call. */
+/* libgcc and libstdc++ call this one. */
 CREATE(__pthread_key_create, r == EAGAIN, (pthread_key_t * key, void (*destructor)(void *)))
 CREATE(tss_create, r != thrd_success, (tss_t * key, tss_dtor_t destructor))

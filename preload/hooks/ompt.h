@@ -1,9 +1,8 @@
 /*
- * What of OpenMP's interface for tools (OMPT, OpenMP 5.2, chapter 19) is needed here: numbers and
+ * The parts of OpenMP's interface for tools that we use (OMPT, OpenMP 5.2, chapter 19). Numbers and
  * signatures are those of the standard.
  */
-#ifndef GT_OMPT_H
-#define GT_OMPT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,7 +36,7 @@ enum {
 enum { ompt_scope_begin = 1, ompt_scope_end = 2 };
 enum { ompt_task_initial = 1, ompt_task_explicit = 4 };
 
-/* Of ompt_callback_task_schedule: why the thread leaves the one task. */
+/* Why a thread leaves a task, in ompt_callback_task_schedule. */
 enum { ompt_task_complete = 1, ompt_task_cancel = 3, ompt_task_detach = 4 };
 
 enum {
@@ -65,5 +64,3 @@ enum {
 
 /* Exported: what an OpenMP library asks for when it starts. */
 ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *library);
-
-#endif

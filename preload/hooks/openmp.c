@@ -1,9 +1,14 @@
 /* See openmp.h. */
 #include "openmp.h"
 
+#include "annotate.h"
+
 __thread struct gt_omp_member gt_omp_self;
 
-/* Where workers of that master's are idle, and where it waits for the end of its team. */
+/*
+ * The address where the master's workers are idle; and where the master waits for the end of its
+ * team.
+ */
 static const void *dock_of(const struct gt_omp_team *team)
 {
     return team->master;
@@ -14,7 +19,7 @@ static const void *end_of(const struct gt_omp_team *team)
     return &team->over;
 }
 
-/* What the caller's stack shows of the region that it has run; its function has returned. */
+/* The place of the region in the caller's stack, after the region's function has returned. */
 static const void *place_in(const struct gt_omp_team *team)
 {
     return team->master == &gt_omp_self ? team->call : (const char *)team->fn + 1;
@@ -67,7 +72,7 @@ static void wake(enum gt_hook hook, const void *addr, const void *from)
             &(struct gt_wake){.hook = hook, .addr = addr, .max = UINT32_MAX, .from = from});
 }
 
-/* Whether the barrier under way is over by what the caller has just done; of one caller. */
+/* Whether the caller's last step completes the barrier under way. true for one caller only. */
 static bool completes(struct gt_omp_team *team)
 {
     uint32_t all = atomic_load(&team->threads);
@@ -75,7 +80,7 @@ static bool completes(struct gt_omp_team *team)
            atomic_compare_exchange_strong(&team->arrived, &all, 0);
 }
 
-/* Who registers after that sees `over`. */
+/* Ends the waits at a complete barrier. A thread that registers later sees `over`. */
 static void complete(struct gt_omp_team *team, enum gt_hook hook, const void *from)
 {
     if (!atomic_load(&team->ending)) {
@@ -93,7 +98,7 @@ static bool is_alone(const struct gt_omp_team *team)
     return !team || atomic_load_explicit(&team->threads, memory_order_relaxed) < 2;
 }
 
-/* Whether the caller waits there. */
+/* The caller arrives at a barrier. Returns whether it waits there. */
 static bool arrive(struct gt_omp_team *team, enum gt_hook hook, const void *from)
 {
     atomic_fetch_add(&team->arrived, 1);
@@ -129,7 +134,7 @@ void gt_omp_team_begin(struct gt_omp_team *team)
 
 void gt_omp_team_end(struct gt_omp_team *team)
 {
-    if (!is_alone(team) && !atomic_load(&team->over)) { /* not all barriers were told */
+    if (!is_alone(team) && !atomic_load(&team->over)) { /* the library left out some barriers */
         atomic_store(&team->ending, true);
         complete(team, (enum gt_hook)team->hook, team->call);
     }

@@ -1,20 +1,21 @@
 /*
- * OpenMP of gcc: libgomp waits by futexes that it asks the kernel for itself, so what is seen of it
- * is what the program calls.
+ * OpenMP of gcc. libgomp makes its futex calls itself, so no hook sees them: all we see of it are
+ * the program's calls of libgomp.
  */
 #include "foreign.h"
 #include "openmp.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/sparse.h"
+#include "preload/life/thread.h"
 
-/* Each knows whom its caller means: see foreign.h. */
+/* The real functions, for each caller: see foreign.h. */
 struct functions {
 #define GT_OMP(how, result, name, parameters, arguments) result(*name) parameters;
 #define GT_OMP_ASKED(result, name, parameters) result(*name) parameters;
 #define GT_OMP_LEAF(id, text)
 #include "openmp.def"
-    void (*__kmpc_fork_call)(void); /* the mark: this is LLVM's, which has the functions, too */
+    void (*__kmpc_fork_call)(void); /* the mark of LLVM's library, which has these functions, too */
 };
 
 static const char *const names[] = {
@@ -28,10 +29,9 @@ _Static_assert(NAMES < (int)GT_FOREIGN_NAMES_MAX, "room for the mark, too");
 
 struct gt_foreign gt_gomp = {.names = names, .n = NAMES, .mark = "__kmpc_fork_call"};
 
-#define CALLER() __builtin_return_address(0)
-#define REAL() ((const struct functions *)gt_foreign_of(&gt_gomp, CALLER()))
+#define REAL() ((const struct functions *)gt_foreign_of(&gt_gomp, GT_CALLER()))
 
-/* LLVM's tells of itself what it does. */
+/* Whether we must follow the library's calls: LLVM's reports what it does. */
 static bool is_followed(const struct functions *real)
 {
     return gt_recording() && !real->__kmpc_fork_call;
@@ -42,9 +42,9 @@ static bool is_followed(const struct functions *real)
 
 /* Parallel regions ----------------------------------------------------------------------------- */
 
-/* What the real function takes for the data of the region. */
+/* The real function gets this as the data of the region. */
 struct region {
-    uintptr_t first; /* of the program's data: that of reductions is the library's to read */
+    uintptr_t first; /* first word of the program's data: libgomp reads it for reductions */
     void (*fn)(void *);
     void *data;
     const struct functions *real;
@@ -80,36 +80,36 @@ static void end_region(struct region *r)
     gt_omp_team_end(&r->team);
 }
 
-#define PARALLEL(result, name, parameters, arguments)               \
-    GT_EXPORT result name parameters                                \
-    {                                                               \
-        const struct functions *real = REAL();                      \
-        if (!is_followed(real))                                     \
-            return real->name arguments;                            \
-        struct gt_omp_wait wait = {.here = GT_HERE()};              \
-        __attribute__((cleanup(end_region))) struct region region = \
-            begin_region(real, GT_OMP_##name, fn, data, CALLER());  \
-        region.end = &wait;                                         \
-        gt_omp_team_begin(&region.team);                            \
-        fn = run_share;                                             \
-        data = &region;                                             \
-        return real->name arguments;                                \
+#define PARALLEL(result, name, parameters, arguments)                 \
+    GT_EXPORT result name parameters                                  \
+    {                                                                 \
+        const struct functions *real = REAL();                        \
+        if (!is_followed(real))                                       \
+            return real->name arguments;                              \
+        struct gt_omp_wait wait = {.here = GT_HERE()};                \
+        __attribute__((cleanup(end_region))) struct region region =   \
+            begin_region(real, GT_OMP_##name, fn, data, GT_CALLER()); \
+        region.end = &wait;                                           \
+        gt_omp_team_begin(&region.team);                              \
+        fn = run_share;                                               \
+        data = &region;                                               \
+        return real->name arguments;                                  \
     }
 
 /* Barriers, and waits that are over when nobody else does anything -------------------------------
  */
 
-#define BARRIER(result, name, parameters, arguments)        \
-    GT_EXPORT result name parameters                        \
-    {                                                       \
-        const struct functions *real = REAL();              \
-        WAIT(wait);                                         \
-        if (is_followed(real))                              \
-            gt_omp_barrier(GT_OMP_##name, CALLER(), &wait); \
-        return real->name arguments;                        \
+#define BARRIER(result, name, parameters, arguments)           \
+    GT_EXPORT result name parameters                           \
+    {                                                          \
+        const struct functions *real = REAL();                 \
+        WAIT(wait);                                            \
+        if (is_followed(real))                                 \
+            gt_omp_barrier(GT_OMP_##name, GT_CALLER(), &wait); \
+        return real->name arguments;                           \
     }
 
-/* Waits, or does tasks, or goes on at once. */
+/* A function that waits, runs tasks, or returns at once. */
 #define PERHAPS(result, name, parameters, arguments) \
     GT_EXPORT result name parameters                 \
     {                                                \
@@ -130,12 +130,12 @@ static void perhaps(enum gt_hook hook, struct gt_omp_wait *wait)
 /* Tasks ---------------------------------------------------------------------------------------- */
 
 /*
- * What the library calls is not the program's function but one of these, which know by their place
- * in the table which that is: the library copies the data, and looks into it. Of a loop it is not
- * known how many tasks it makes.
+ * The library calls one of these entries in place of the program's function; the entry's position
+ * in the table says which function that is. (The library copies the data and looks into it, so the
+ * data stay as they are.) For a loop, the number of tasks that it makes is not known.
  */
 enum { TASKS = 256, OF_LOOP = 1 };
-static _Atomic uintptr_t tasks[TASKS] GT_SPARSE; /* the function, twice; OF_LOOP */
+static _Atomic uintptr_t tasks[TASKS] GT_SPARSE; /* twice the function's address, plus OF_LOOP */
 
 extern char gt_omp_tasks[] __attribute__((visibility("hidden")));
 GT_ARCH_NUMBERED_ENTRIES(gt_omp_tasks, gt_omp_run_task, 256);
@@ -148,7 +148,9 @@ __attribute__((used, visibility("hidden"))) void gt_omp_run_task(void *data, uns
     gt_omp_task_end(interrupted);
 }
 
-/* What to give the library for the program's function; that, if the table is full. */
+/*
+ * The entry for the library in place of the program's function fn; fn itself if the table is full.
+ */
 static void (*entry_of(void (*fn)(void *), uintptr_t kind))(void *)
 {
     uintptr_t task = (uintptr_t)fn * 2 + kind, hash = task * 0x9e3779b97f4a7c15u >> 32;
@@ -163,7 +165,7 @@ static void (*entry_of(void (*fn)(void *), uintptr_t kind))(void *)
     return fn;
 }
 
-/* One that is not deferred is run, or waited for, before this returns. */
+/* A task that is not deferred is run, or waited for, before this returns. */
 GT_EXPORT void GOMP_task(void (*fn)(void *), void *data, void (*copy)(void *, void *), long size,
                          long align, bool deferred, unsigned flags, void **depend, int priority,
                          void *detach)
@@ -195,16 +197,16 @@ GT_EXPORT void GOMP_task(void (*fn)(void *), void *data, void (*copy)(void *, vo
 
 /* Locks ---------------------------------------------------------------------------------------- */
 
-/* Of the library's own two it is only known who is there, by this. */
+/* The library's two global locks. This struct says which thread holds one and how many want it. */
 struct turn {
-    uint32_t holder;         /* its thread: GT_LOCK_PI */
-    _Atomic uint32_t number; /* of those that have it or want it */
+    uint32_t holder;         /* the kernel's id of the holder: GT_LOCK_PI */
+    _Atomic uint32_t number; /* of threads that hold it or want it */
 };
 static struct turn critical, atomic;
 
 static void take(struct turn *turn, enum gt_hook hook, void (*real)(void))
 {
-    struct gt_timeout never = gt_timeout_after(0);
+    struct gt_timeout never = gt_timeout_none();
     if (atomic_fetch_add_explicit(&turn->number, 1, memory_order_relaxed) == 0) {
         real();
     } else {
@@ -237,7 +239,7 @@ static void give_up(struct turn *turn, enum gt_hook hook, void (*real)(void))
 TURN(critical, GOMP_critical_start, GOMP_critical_end)
 TURN(atomic, GOMP_atomic_start, GOMP_atomic_end)
 
-/* As sync_mutex.c does it: who gets the lock at once does not wait. */
+/* As in sync_mutex.c: a thread that gets the lock at once does not wait. */
 #define LOCK(set, test, last, unset)                                                   \
     GT_EXPORT void set(void *lock)                                                     \
     {                                                                                  \
@@ -248,7 +250,7 @@ TURN(atomic, GOMP_atomic_start, GOMP_atomic_end)
         }                                                                              \
         if (real->test(lock))                                                          \
             return;                                                                    \
-        struct gt_timeout never = gt_timeout_after(0);                                 \
+        struct gt_timeout never = gt_timeout_none();                                   \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_OMP_##set, GT_LOCK_OTHER, lock, &never); \
         real->set(lock);                                                               \
     }                                                                                  \
@@ -260,7 +262,7 @@ TURN(atomic, GOMP_atomic_start, GOMP_atomic_end)
         real->unset(lock);                                                             \
     }
 
-/* libgomp's omp_nest_lock_t: the lock, how often its owner has it, the owner. */
+/* libgomp's omp_nest_lock_t: the lock, how often its owner has locked it, the owner. */
 static bool held_once(const void *lock)
 {
     return ((const int *)lock)[1] == 1;
@@ -269,10 +271,10 @@ static bool held_once(const void *lock)
 LOCK(omp_set_lock, omp_test_lock, true, omp_unset_lock)
 LOCK(omp_set_lock_, omp_test_lock_, true, omp_unset_lock_)
 LOCK(omp_set_nest_lock, omp_test_nest_lock, held_once(lock), omp_unset_nest_lock)
-/* In Fortran that is behind a pointer. */
+/* In Fortran the lock is behind a pointer. */
 LOCK(omp_set_nest_lock_, omp_test_nest_lock_, held_once(*(void **)lock), omp_unset_nest_lock_)
 
-/* A critical section's word, of the program's, is what omp_lock_t is, too: gomp_mutex_t. */
+/* The program's word for a named critical section is a gomp_mutex_t, as omp_lock_t is. */
 GT_EXPORT void GOMP_critical_name_start(void **lock)
 {
     const struct functions *real = REAL();
@@ -282,7 +284,7 @@ GT_EXPORT void GOMP_critical_name_start(void **lock)
     }
     if (real->omp_test_lock(lock))
         return;
-    struct gt_timeout never = gt_timeout_after(0);
+    struct gt_timeout never = gt_timeout_none();
     GT_WAIT(wait) =
         gt_wait_begin_lock(GT_OMP_GOMP_critical_name_start, GT_LOCK_OTHER, lock, &never);
     real->GOMP_critical_name_start(lock);

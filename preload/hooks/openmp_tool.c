@@ -1,16 +1,17 @@
 /*
- * OpenMP of LLVM, and of others that have OMPT: the library tells a tool what its threads do, if
- * the program has not brought a tool of its own. Callbacks are made by those threads, and come in
- * pairs; `code` is where the program called, if anywhere.
+ * OpenMP of LLVM, and of other libraries with OMPT. The library reports to a tool what its threads
+ * do, if the program has not brought a tool of its own. The threads themselves make the callbacks,
+ * which come in pairs. `code` is where the program called the library, if it did.
  */
 #include "ompt.h"
-
 #include "openmp.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/freelist.h"
 #include "encoder/base/sparse.h"
-#include "preload/process.h"
+#include "preload/life/process_start.h"
+#include "preload/life/process_state.h"
+#include "preload/life/thread.h"
 
 static struct {
     struct gt_arena arena;
@@ -44,7 +45,7 @@ static void parallel_begin(ompt_data_t *task, const void *frame, ompt_data_t *re
     region->ptr = t;
     if (!t)
         return;
-    /* What its threads run is told by nobody: the line where that stands is the same. */
+    /* The library does not report what the threads run; `code` is in the same source line. */
     t->team =
         (struct gt_omp_team){.hook = GT_OMP_PARALLEL, .call = code, .fn = (const char *)code - 1};
     t->end = (struct gt_omp_wait){.what.whole = true};
@@ -62,7 +63,10 @@ static void parallel_end(ompt_data_t *region, ompt_data_t *task, int flags, cons
     gt_freelist_push(&memory.teams, &t->free);
 }
 
-/* task->ptr: the team that the thread had before. A worker's ends when it begins the next one. */
+/*
+ * task->ptr: the team that the thread had before. A worker's share ends when it begins the next
+ * one.
+ */
 static void implicit_task(int endpoint, ompt_data_t *region, ompt_data_t *task, unsigned threads,
                           unsigned number, int flags)
 {
@@ -108,7 +112,7 @@ static void free_wait(struct gt_omp_wait *wait)
     gt_freelist_push(&memory.waits, &w->free);
 }
 
-/* The thread's innermost one, if it is one of these. */
+/* Ends the thread's innermost wait, and frees it unless it belongs to a region. */
 static void end_wait(void)
 {
     struct gt_omp_wait *w = gt_omp_self.wait;
@@ -145,7 +149,10 @@ static void end_share(void)
         gt_omp_share_end(team, &t->end);
 }
 
-/* LLVM's before 15 has one name for it and for the ends of loops, which are in the program. */
+/*
+ * Whether the barrier is the end of a region. LLVM's library before version 15 has one kind for
+ * that and for the ends of loops, which are called by the program.
+ */
 static bool is_end_of_region(int kind, const void *code)
 {
     return kind == ompt_sync_region_barrier_implicit_parallel ||
@@ -175,7 +182,10 @@ static void sync_region_wait(int kind, int endpoint, ompt_data_t *region, ompt_d
 
 /* Locks ---------------------------------------------------------------------------------------- */
 
-/* How many have locks or want them: only who finds somebody there may have to wait. */
+/*
+ * For each hash of a lock: how many threads hold the lock or want it. Only a thread that finds
+ * others there may have to wait.
+ */
 enum { LOCKS = 1024 };
 static _Atomic uint32_t takers[LOCKS] GT_SPARSE;
 
@@ -199,7 +209,7 @@ static enum gt_hook leaf_of(int kind)
     }
 }
 
-/* What the thread is about to take; 0: nothing, or it only tries. */
+/* The lock that the thread is about to take; 0: none, or the thread only tries to. */
 static __thread uint64_t wanted __attribute__((tls_model("initial-exec")));
 
 static void mutex_acquire(int kind, unsigned hint, unsigned how, uint64_t lock, const void *code)
@@ -229,7 +239,7 @@ static void mutex_acquired(int kind, uint64_t lock, const void *code)
     end_taking(lock);
 }
 
-/* A thread that has it takes it once more. */
+/* A thread takes a nested lock that it holds already. */
 static void nest_lock(int endpoint, uint64_t lock, const void *code)
 {
     (void)code;
@@ -260,7 +270,7 @@ static void task_create(ompt_data_t *by, const void *frame, ompt_data_t *task, i
         gt_omp_task_made();
 }
 
-/* A task's ptr: the wait of its thread in which that does it. */
+/* A task's ptr: the wait that its thread interrupts for it. */
 static void task_schedule(ompt_data_t *prior, int why, ompt_data_t *next)
 {
     bool done = why == ompt_task_complete || why == ompt_task_cancel || why == ompt_task_detach;
@@ -302,7 +312,10 @@ static void finalize(ompt_data_t *data)
     (void)data;
 }
 
-/* A library has one tool. Another one's is found behind us, or it is named. */
+/*
+ * The library has one tool. Another tool comes first: one found behind us, or one that
+ * OMP_TOOL_LIBRARIES names.
+ */
 GT_EXPORT ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *library)
 {
     static ompt_start_tool_result_t ours = {.initialize = initialize, .finalize = finalize};

@@ -1,14 +1,19 @@
 /* See owner.h. */
 #include "owner.h"
 
+#include "sem_lock.h"
+
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/glibc.h"
+#include "preload/stacks/gil.h"
+#include "preload/stacks/pymutex.h"
 
-#include <linux/futex.h>
-#include <pthread.h>
 #include <string.h>
 
-/* What the first thread was called before its process was forked: in one, and in that one's parent.
+/*
+ * The numbers that the process's first thread had before forks: in the parent, in the parent's
+ * parent, and so on.
  */
 enum { FORKS_MAX = 8 };
 static struct {
@@ -24,7 +29,10 @@ void gt_owner_forked(uint32_t before)
     first.n += first.n < FORKS_MAX;
 }
 
-/* A thread has its locks in the child, too, where they still say its old number. */
+/*
+ * The owner's number in this process. After a fork the thread still has its locks in the child,
+ * where they name its old number.
+ */
 static uint32_t here(uint32_t owner, bool shared)
 {
     for (int i = 0; i < first.n && !shared; i++) {
@@ -34,39 +42,26 @@ static uint32_t here(uint32_t owner, bool shared)
     return owner;
 }
 
-static uint32_t load(const void *word)
-{
-    return __atomic_load_n((const uint32_t *)word, __ATOMIC_RELAXED);
-}
-
-/* Who has just taken a mutex says so a few instructions later. */
-static uint32_t owner_of_plain(const pthread_mutex_t *mutex)
-{
-    enum { TIMES = 100 };
-    uint32_t owner = 0;
-    for (int i = 0; i < TIMES && !owner && load(&mutex->__data.__lock); i++) {
-        owner = load(&mutex->__data.__owner);
-        if (!owner)
-            gt_arch_pause();
-    }
-    return owner;
-}
-
-/* The kernel has to know whose a robust one is, or one that inherits priority: in its word. */
+/* A thread that has just taken a mutex writes its number a few instructions later. */
 static uint32_t owner_of_mutex(const pthread_mutex_t *mutex)
 {
-    if (load(&mutex->__data.__kind) & (GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT))
-        return load(&mutex->__data.__lock) & FUTEX_TID_MASK;
-    return here(owner_of_plain(mutex), load(&mutex->__data.__kind) & GT_MUTEX_SHARED);
+    enum { TIMES = 100 };
+    uint32_t kind = gt_glibc_mutex_kind(mutex), owner = gt_glibc_mutex_owner(mutex);
+    if (kind & (GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT))
+        return owner;
+    for (int i = 0; i < TIMES && !owner && gt_glibc_load(gt_glibc_mutex_word(mutex)); i++) {
+        gt_arch_pause();
+        owner = gt_glibc_mutex_owner(mutex);
+    }
+    return here(owner, kind & GT_MUTEX_SHARED);
 }
 
-/* The lowest three bits of __readers are no readers. */
 static uint32_t owner_of_rwlock(const pthread_rwlock_t *lock)
 {
-    uint32_t writer = load(&lock->__data.__cur_writer);
-    return writer                               ? here(writer, lock->__data.__shared)
-           : load(&lock->__data.__readers) >> 3 ? GT_HOLDER_READERS
-                                                : 0;
+    uint32_t writer = gt_glibc_rwlock_writer(lock);
+    return writer                          ? here(writer, gt_glibc_rwlock_is_shared(lock))
+           : gt_glibc_rwlock_readers(lock) ? GT_HOLDER_READERS
+                                           : 0;
 }
 
 uint32_t gt_owner_of(enum gt_lock_kind kind, const void *lock)
@@ -74,7 +69,10 @@ uint32_t gt_owner_of(enum gt_lock_kind kind, const void *lock)
     switch (kind) {
     case GT_LOCK_MUTEX: return owner_of_mutex(lock);
     case GT_LOCK_RWLOCK: return owner_of_rwlock(lock);
-    case GT_LOCK_PI: return load(lock) & FUTEX_TID_MASK;
+    case GT_LOCK_SEM: return here(gt_sem_lock_owner(lock), false);
+    case GT_LOCK_GIL: return here(gt_gil_owner(lock), false);
+    case GT_LOCK_PYRLOCK: return here(gt_pymutex_rlock_owner(lock), false);
+    case GT_LOCK_PI: return gt_glibc_load(lock) & FUTEX_TID_MASK;
     default: return GT_HOLDER_UNKNOWN;
     }
 }

@@ -1,7 +1,8 @@
 /* See park.h. */
 #include "park.h"
 
-#include "encoder/events.h"
+#include "encoder/base/fetch.h"
+#include "encoder/thread/events.h"
 
 static bool block(struct gt_writer *w, const struct gt_wait_for *what, struct gt_stack *stack,
                   bool at_once)
@@ -24,7 +25,7 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
     p->waiter.mutex = what->mutex;
     p->waiter.relock = what->mutex ? &p->relock : NULL;
     p->waiter.bits = what->bits;
-    /* A condition variable's waits for its mutex then, or for a CPU. */
+    /* Once woken, a condition variable's waiter waits only for its mutex, or for a CPU. */
     p->waiter.final = what->final || what->mutex;
     p->waiter.kind = (uint8_t)what->kind;
     p->waiter.timed = what->timed;
@@ -47,7 +48,10 @@ bool gt_unpark(struct gt_writer *w, struct gt_parking *p, int64_t patience_ns)
     return true;
 }
 
-/* Where the disk cannot keep up, threads wait here: with the registry locked all others would. */
+/*
+ * Locks the registry once w has room to write. If the disk cannot keep up, w's thread waits here:
+ * with the registry locked, all other threads would wait, too.
+ */
 static bool lock_with_room(struct gt_writer *w, const void *addr)
 {
     if (!gt_writer_pin(w))
@@ -74,14 +78,31 @@ static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t 
         gt_registry_woken(target, at);
 }
 
+/*
+ * Prefetches the waiter after the target while the target is woken: of thousands of waiters none is
+ * in a cache. there: that waiter was prefetched before, so the memory it points to is prefetched,
+ * too.
+ */
+static void fetch_after(const struct gt_waiter *target, bool there)
+{
+    const struct gt_waiter *next = target->next;
+    gt_fetch(next, sizeof *next);
+    if (!next || !there)
+        return;
+    gt_fetch(next->g, sizeof *next->g);
+    gt_fetch(next->relock, sizeof *next);
+    gt_fetch(next->next, sizeof *next);
+}
+
 static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake,
                                  struct gt_stack *stack)
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
     bool all = wake->max == UINT32_MAX && bits == UINT32_MAX;
-    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* at 0 nobody sleeps again */
+    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* 0: no woken one sleeps again */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
+        fetch_after(target, n > 0);
         wake_locked(w, target, now, all, stack);
         n++;
     }
@@ -98,7 +119,10 @@ uint32_t gt_park_wake(struct gt_writer *w, const struct gt_wake *wake, struct gt
     return n;
 }
 
-/* Tries again in the moment in which a thread enters a generation; there its wait just goes on. */
+/*
+ * Ends a wait and begins the next one for the waiter. It fails while the waiter's thread enters a
+ * generation, and is tried again; after TIMES the waiter's old wait just goes on.
+ */
 static void pass_locked(struct gt_writer *w, struct gt_waiter *target, struct gt_stack *stack,
                         struct gt_stack *then)
 {
@@ -122,8 +146,8 @@ void gt_park_pass(struct gt_writer *w, const void *from, const void *to, struct 
 }
 
 /*
- * At a barrier who is last is decided under the registry's lock, so that exactly one of the threads
- * arriving together takes itself for that: it does not wait, and wakes the others.
+ * Which thread is the last at a barrier is decided under the registry's lock. So exactly one of the
+ * threads that arrive together takes itself for the last: it does not wait, and wakes the others.
  */
 static bool arrive_locked(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
                           struct gt_stack *stack)

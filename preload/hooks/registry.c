@@ -1,8 +1,9 @@
 /* See registry.h. */
 #include "registry.h"
 
+#include "encoder/base/fetch.h"
 #include "encoder/base/sparse.h"
-#include "encoder/writer.h"
+#include "encoder/thread/writer.h"
 
 #include <string.h>
 
@@ -10,40 +11,32 @@
 
 _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS] GT_SPARSE;
 
-/* Waiters in the order in which they are to be woken. */
+/* Waiters, those to be woken first in front. */
 struct line {
     struct gt_waiter *first, *last;
 };
 
 /*
- * Two lines, so that nobody who looks for a waiter that sleeps passes thousands that were woken and
- * have not run yet: waking all who wait at an address is linear.
+ * A shard has two lines. A thread that looks for a sleeping waiter so does not pass thousands that
+ * were woken and have not run yet: waking all waiters at an address takes linear time.
  */
 static struct shard {
     struct gt_lock lock;
-    uint64_t turns;      /* given to waiters so far, see struct gt_waiter */
-    struct line asleep;  /* not woken */
-    struct line woken;   /* by when */
-    const void *counted; /* the address of which `sleepers` is the number of waiters not woken */
+    _Atomic(struct gt_waiter *) arrived; /* in no line yet; linked by `next`, newest first */
+    uint64_t turns;                      /* given to waiters so far, see struct gt_waiter */
+    struct line asleep;                  /* not woken */
+    struct line woken;                   /* in the order of their wake-ups */
+    const void *counted;                 /* the address whose waiters `sleepers` counts */
     uint32_t sleepers;
 } shards[SHARDS] GT_SPARSE;
 
-static _Atomic bool used; /* somebody has waited: there is something to see in the shards */
+static _Atomic bool used; /* a thread has waited */
 
-/* Changed under the lock of the shard, of which a slot is a part. */
+/* A slot is a part of a shard, and is changed under the shard's lock. */
 static struct slot {
     _Atomic uint32_t asleep; /* waiters that were not woken */
-    _Atomic uint64_t again;  /* when one of the others may be asleep again; or some time before */
+    _Atomic uint64_t again;  /* when one of the others may sleep again, or earlier */
 } slots[GT_REGISTRY_SLOTS] GT_SPARSE;
-
-/* In hooks; false is counted. */
-static bool lock_within(struct shard *s)
-{
-    bool locked = gt_lock_within(&s->lock, GT_RANK_SHARD, GT_HOOK_PATIENCE_NS);
-    if (!locked)
-        gt_lost();
-    return locked;
-}
 
 static struct shard *shard_of(const void *addr)
 {
@@ -59,6 +52,7 @@ static void append_locked(struct shard *s, struct gt_waiter *w)
 {
     struct line *line = line_of(s, w);
     w->turn = ++s->turns;
+    w->in_line = true;
     w->next = NULL;
     w->prev = line->last;
     if (line->last)
@@ -68,7 +62,7 @@ static void append_locked(struct shard *s, struct gt_waiter *w)
     line->last = w;
 }
 
-/* Before all others of both lines. */
+/* Puts w before all others of both lines. */
 static void prepend_locked(struct shard *s, struct gt_waiter *w)
 {
     struct line *line = line_of(s, w);
@@ -93,6 +87,46 @@ static void unlink_locked(struct shard *s, struct gt_waiter *w)
         w->next->prev = w->prev;
     else
         line->last = w->prev;
+}
+
+/*
+ * Puts the waiters that have arrived since the last look into the line of those asleep, in the
+ * order in which they came. Called first by each thread that takes the shard's lock.
+ */
+static void admit_locked(struct shard *s)
+{
+    if (!atomic_load_explicit(&s->arrived, memory_order_relaxed))
+        return;
+    /* acquire: pairs with gt_registry_add */
+    struct gt_waiter *newest = atomic_exchange_explicit(&s->arrived, NULL, memory_order_acquire);
+    struct gt_waiter *first = NULL, *next;
+    for (struct gt_waiter *w = newest; w; w = next) {
+        next = w->next;
+        w->next = first;
+        first = w;
+    }
+    for (struct gt_waiter *w = first; w; w = next) {
+        next = w->next;
+        append_locked(s, w);
+        s->sleepers += s->counted == w->addr;
+    }
+}
+
+static bool lock_shard(struct shard *s, int64_t patience_ns)
+{
+    bool locked = gt_lock_within(&s->lock, GT_RANK_SHARD, patience_ns);
+    if (locked)
+        admit_locked(s);
+    return locked;
+}
+
+/* For hooks. A failure is counted (gt_lost). */
+static bool lock_within(struct shard *s)
+{
+    bool locked = lock_shard(s, GT_HOOK_PATIENCE_NS);
+    if (!locked)
+        gt_lost();
+    return locked;
 }
 
 static struct slot *slot_of(const void *addr)
@@ -122,25 +156,31 @@ static void count(const void *addr, uint32_t by, bool asleep)
         count_asleep(addr, by);
 }
 
-void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
+static void begin(struct gt_waiter *w, const void *addr, uint64_t now)
 {
     w->addr = addr;
     w->since = now;
     w->woken = 0;
-    w->outrun = false;
-    append_locked(shard_of(addr), w);
-    count(addr, 1, true);
+    w->outrun = w->in_line = false;
     if (!atomic_load_explicit(&used, memory_order_relaxed))
         atomic_store_explicit(&used, true, memory_order_relaxed);
 }
 
+void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
+{
+    begin(w, addr, now);
+    append_locked(shard_of(addr), w);
+    count(addr, 1, true);
+}
+
 /*
- * A wake-up takes tens of microseconds. Beyond that the bound grows with the wait so far: a long
- * wait stays exact to 1 %, and its number of vain wake-ups in the trace logarithmic.
+ * How long a wake-up may take: tens of microseconds. Beyond that the bound grows with the wait so
+ * far. A long wait stays exact to 1 %, and its number of spurious wake-ups in the trace grows only
+ * with the logarithm of its length.
  */
 #define WAKING_NS 50000
 
-/* When a waiter that was woken, and is still here, must have gone back to sleep. */
+/* When a woken waiter that is still here must have gone back to sleep. */
 static uint64_t asleep_again_at(const struct gt_waiter *w)
 {
     uint64_t waited = w->woken > w->since ? w->woken - w->since : 0;
@@ -152,7 +192,7 @@ static uint64_t asleep_again_at(const struct gt_waiter *w)
     return w->woken + (waited / 127 > waking ? waited / 127 : waking);
 }
 
-/* To the end of those that were woken. */
+/* Moves w to the end of the line of woken waiters. */
 static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
 {
     struct slot *slot = slot_of(w->addr);
@@ -170,23 +210,28 @@ static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
 
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
 {
-    struct shard *s = shard_of(addr);
-    if (!lock_within(s))
-        return;
-    gt_registry_add_locked(w, addr, now);
-    gt_unlock(&s->lock);
+    _Atomic(struct gt_waiter *) *arrived = &shard_of(addr)->arrived;
+    begin(w, addr, now);
+    /* Counted first, because a thread that finds w may take w out at once. */
+    add_to(&gt_registry_count[gt_registry_slot(addr)], 1);
+    add_to(&slot_of(addr)->asleep, 1);
+    w->next = atomic_load_explicit(arrived, memory_order_relaxed);
+    /* release: pairs with admit_locked */
+    while (!atomic_compare_exchange_weak_explicit(arrived, &w->next, w, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
 }
 
 /*
- * Locks the shard where w is: gt_registry_move may be taking it elsewhere, and gt_registry_release
- * out. false: the lock was not to be had. *s: NULL if w is out.
+ * Locks the shard where w is; meanwhile gt_registry_move may move w to another shard, and
+ * gt_registry_release may take it out. false: the lock could not be taken. *s: NULL if w is out.
  */
 static bool lock_shard_of(struct gt_waiter *w, int64_t patience_ns, struct shard **s)
 {
     while (gt_registry_has(w)) {
         const void *addr = __atomic_load_n(&w->addr, __ATOMIC_RELAXED);
         *s = shard_of(addr);
-        if (!gt_lock_within(&(*s)->lock, GT_RANK_SHARD, patience_ns))
+        if (!lock_shard(*s, patience_ns))
             return false;
         if (w->addr == addr)
             return true;
@@ -196,13 +241,16 @@ static bool lock_shard_of(struct gt_waiter *w, int64_t patience_ns, struct shard
     return true;
 }
 
-/* Who is woken at once has not slept: it was faster than others, which is no mistake of ours. */
+/*
+ * Whether w has slept, while its wake-up was written for another waiter. A waiter that returns at
+ * once has not slept: it was faster than others, which is no mistake of ours.
+ */
 static bool slept_on(const struct gt_waiter *w)
 {
     return !w->woken && !w->timed && gt_clock_now() > w->since + gt_clock_units(WAKING_NS);
 }
 
-/* Whoever was woken last is the one that w was taken for. */
+/* Puts the waiter that was woken last back to sleep: it was taken for w. */
 static void hand_back(struct shard *s, const void *addr)
 {
     struct gt_waiter *last = s->woken.last;
@@ -223,16 +271,38 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
         return false;
     if (!s)
         return true;
+    if (!w->in_line) { /* a signal handler has jumped out of gt_registry_add */
+        w->addr = NULL;
+        gt_unlock(&s->lock);
+        return true;
+    }
     unlink_locked(s, w);
     count(w->addr, -1u, !w->woken);
     if (slept_on(w))
         hand_back(s, w->addr);
     w->addr = NULL;
+    /* w's thread may have the mutex now; its unlock will look at these waiters first. */
+    gt_fetch(s->woken.first, sizeof *w);
+    gt_fetch(s->asleep.first, sizeof *w);
     gt_unlock(&s->lock);
     return true;
 }
 
-/* In the order of addresses. */
+bool gt_registry_renew(struct gt_waiter *w)
+{
+    struct shard *s;
+    if (!lock_shard_of(w, GT_LOCK_PATIENCE_NS, &s) || !s)
+        return false;
+    bool asleep = !w->woken;
+    if (asleep) {
+        unlink_locked(s, w);
+        append_locked(s, w);
+    }
+    gt_unlock(&s->lock);
+    return asleep;
+}
+
+/* Locks two shards, in the order of their addresses. */
 static bool lock_both(struct shard *a, struct shard *b)
 {
     struct shard *first = a < b ? a : b, *second = a < b ? b : a;
@@ -281,13 +351,24 @@ bool gt_registry_all_woken(const void *addr)
     return !atomic_load_explicit(&slot_of(addr)->asleep, memory_order_relaxed);
 }
 
-bool gt_registry_reaches(const void *addr)
+static bool is_time_for_another(const struct slot *slot)
 {
-    return !gt_registry_all_woken(addr) ||
-           gt_clock_now() >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
+    return gt_clock_now() >= atomic_load_explicit(&slot->again, memory_order_relaxed);
 }
 
-/* Of those that were woken nobody of the slot sleeps now: when may that be so next? */
+bool gt_registry_may_sleep_again(const void *addr)
+{
+    const struct slot *slot = slot_of(addr);
+    uint32_t asleep = atomic_load_explicit(&slot->asleep, memory_order_relaxed);
+    return gt_registry_waits(addr) > asleep && is_time_for_another(slot);
+}
+
+bool gt_registry_reaches(const void *addr)
+{
+    return !gt_registry_all_woken(addr) || is_time_for_another(slot_of(addr));
+}
+
+/* No woken waiter of the slot sleeps now. Sets the time when the next one may. */
 static void set_again(const struct shard *s, uint32_t slot)
 {
     uint64_t again = UINT64_MAX;
@@ -304,7 +385,7 @@ static bool is_at(const struct gt_waiter *w, const void *addr, uint32_t bits)
     return w->addr == addr && (!w->bits || w->bits & bits);
 }
 
-/* The first of those that were woken and must have gone back to sleep. */
+/* The first woken waiter that must have gone back to sleep. */
 static struct gt_waiter *first_asleep_again(const void *addr, uint32_t bits, uint64_t now)
 {
     const struct shard *s = shard_of(addr);
@@ -353,8 +434,8 @@ void gt_registry_each(void (*fn)(const struct gt_waiter *waiter))
     if (!atomic_load_explicit(&used, memory_order_relaxed))
         return;
     for (struct shard *s = shards; s < shards + SHARDS; s++) {
-        if ((!s->asleep.first && !s->woken.first) ||
-            !gt_lock_within(&s->lock, GT_RANK_SHARD, PATIENCE_NS))
+        bool any = s->asleep.first || s->woken.first || atomic_load(&s->arrived);
+        if (!any || !lock_shard(s, PATIENCE_NS))
             continue;
         for (const struct gt_waiter *w = s->asleep.first; w; w = w->next)
             fn(w);
@@ -364,12 +445,16 @@ void gt_registry_each(void (*fn)(const struct gt_waiter *waiter))
     }
 }
 
-/* The mutex's shard is a second lock, in no order: if not free the waiter stays "runnable". */
+/*
+ * Makes a woken waiter of a condition variable a waiter of its mutex. The mutex's shard is a second
+ * lock, in no order with the first: if it is not free, the waiter stays "runnable".
+ */
 static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
 {
     struct shard *s = shard_of(w->mutex);
     if (w->relock->addr || (s != held && !gt_trylock(&s->lock, GT_RANK_SHARD)))
         return;
+    admit_locked(s);
     w->relock->g = w->g;
     gt_registry_add_locked(w->relock, w->mutex, now);
     set_woken(s, w->relock, now);
@@ -392,7 +477,7 @@ void gt_registry_release(struct gt_waiter *w, uint64_t now)
     count(w->addr, -1u, !w->woken);
     if (w->relock)
         await_mutex(s, w, now);
-    /* release: w's thread, which looks for that without the lock, is then alone with w. */
+    /* release: w's thread, which reads it without the lock, has w to itself from now on. */
     __atomic_store_n(&w->addr, NULL, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Questions to name servers, and names that are looked up in the background. Before glibc 2.34 the
- * libraries that have them may be loaded at any time: foreign.h.
+ * Queries to name servers, and background look-ups of names. Before glibc 2.34 the libraries that
+ * have these functions may be loaded at any time: foreign.h.
  */
 #include "foreign.h"
 #include "slice.h"

@@ -1,20 +1,20 @@
 /* See shared.h. */
 #include "shared.h"
 
-#include "encoder/events.h"
+#include "encoder/thread/events.h"
 #include "preload/stacks/capture.h"
-#include "preload/thread.h"
-#include "symbolize/modules.h"
+#include "preload/life/thread.h"
+#include "symbolize/elf/modules.h"
 
 bool gt_shared_is(enum gt_lock_kind kind, const void *lock)
 {
     switch (kind) {
     case GT_LOCK_SEM: return ((const struct gt_sem *)lock)->shared;
-    case GT_LOCK_COND: return ((const pthread_cond_t *)lock)->__data.__wrefs & 1;
-    case GT_LOCK_MUTEX: return ((const pthread_mutex_t *)lock)->__data.__kind & GT_MUTEX_SHARED;
+    case GT_LOCK_COND: return gt_glibc_cond_flags(lock) & GT_COND_SHARED;
+    case GT_LOCK_MUTEX: return gt_glibc_mutex_is_shared(lock);
     case GT_LOCK_BARRIER: return ((const struct gt_barrier *)lock)->shared;
-    case GT_LOCK_RWLOCK: return ((const pthread_rwlock_t *)lock)->__data.__shared;
-    default: return kind == GT_LOCK_PI; /* for all that its word tells */
+    case GT_LOCK_RWLOCK: return gt_glibc_rwlock_is_shared(lock);
+    default: return kind == GT_LOCK_PI; /* its word does not say, so it may be */
     }
 }
 

@@ -4,14 +4,14 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "preload/names.h"
-#include "preload/real.h"
-#include "preload/thread.h"
-#include "symbolize/modules.h"
+#include "preload/control/process_names.h"
+#include "preload/bind/real.h"
+#include "preload/life/thread.h"
+#include "symbolize/elf/modules.h"
 
 /*
- * By variable and place. A thread claims an entry by its variable, and then fills in the rest; who
- * comes meanwhile takes it for another one's.
+ * An entry for each variable and place. A thread claims an entry by storing the variable, and then
+ * fills in the rest. Meanwhile other threads take the entry for another place's.
  */
 enum { ENTRIES = 4096, PROBES = 16 };
 static struct entry {
@@ -19,10 +19,10 @@ static struct entry {
     _Atomic(const void *) pc; /* NULL: being filled in */
     uint32_t hook, epoch;
     _Atomic uint64_t signals, vain;
-    uint64_t told_signals, told_vain; /* the drain side's, of these */
+    uint64_t told_signals, told_vain; /* what the drain side has told */
 } entries[ENTRIES] GT_SPARSE;
 
-static _Atomic bool used;       /* any: else nobody needs to touch them */
+static _Atomic bool used;       /* there are entries; else their memory stays untouched */
 static _Atomic uint64_t untold; /* signals for which there was no entry */
 static uint64_t told_untold;
 
@@ -44,7 +44,10 @@ static bool claim(struct entry *e, uint32_t hook, const void *cond, const void *
     return true;
 }
 
-/* Another library may have come to the address of one that was unloaded: that is another entry. */
+/*
+ * Finds or claims an entry. After a library was unloaded, another one may have its addresses: a new
+ * epoch means another entry.
+ */
 static struct entry *find(uint32_t hook, const void *cond, const void *pc)
 {
     uint32_t epoch = (uint32_t)gt_modules_epoch();

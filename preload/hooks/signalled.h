@@ -1,19 +1,18 @@
 /*
- * Signals to condition variables that somebody has waited on before: how many from where, and how
- * many of them in vain, as nobody waited then. They leave no events: a count each, told at the end
- * of a trace. So a wake-up that went lost is told from one that was never sent.
+ * Counts of signals to condition variables on which a thread has waited before: how many came from
+ * each place, and how many reached no waiter. Signals leave no events; the counts stand at the end
+ * of a trace. They tell a lost wake-up from one that was never sent.
  */
-#ifndef GT_SIGNALLED_H
-#define GT_SIGNALLED_H
+#pragma once
 
 #include "registry.h"
 
-#include "encoder/held.h"
+#include "encoder/thread/held.h"
 
-/* Somebody begins to wait for the condition variable. Any thread. */
+/* A thread begins to wait for the condition variable. Any thread. */
 void gt_signalled_expect(const void *cond);
 
-/* A signal in `hook`, called at pc, has reached so many. Any thread. */
+/* Counts a signal in `hook`, which was called at pc and reached so many waiters. Any thread. */
 void gt_signalled_count_slow(uint32_t hook, const void *cond, const void *pc, uint32_t reached);
 
 static inline bool gt_signalled_is_expected(const void *cond)
@@ -22,13 +21,11 @@ static inline bool gt_signalled_is_expected(const void *cond)
            GT_REGISTRY_COND;
 }
 
-/* A recording begins, by the drain side; or a forked child. */
+/* A recording begins: called by the drain side, or in a forked child. */
 void gt_signalled_reset(void);
 
-/* Drain side: what was told last is not told again. */
+/* Drain side: subtracts the counts that gt_signalled_tell has told last. */
 void gt_signalled_forget_told(void);
 
-/* Drain side: a text for each variable and place, see GT_SIGNALS. */
+/* Drain side: tells a text for each variable and place, see GT_SIGNALS. */
 void gt_signalled_tell(gt_tell_fn *tell);
-
-#endif

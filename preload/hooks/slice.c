@@ -1,17 +1,18 @@
-/* See slice.h, and rule 5 of encoder/writer.h. */
+/* See slice.h, and rule 5 of encoder/thread/writer.h. */
 #include "slice.h"
 
 #include "channels.h"
 #include "fds.h"
+#include "hot.h"
 #include "wait.h"
 
-#include "encoder/call.h"
-#include "encoder/drain.h"
-#include "encoder/events.h"
-#include "preload/options.h"
-#include "preload/process.h"
+#include "encoder/drain/drain.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "preload/control/options.h"
+#include "preload/life/process_relief.h"
 
-/* GOTRACE_SYSCALL_MIN in trace units; measured when it is first needed. */
+/* GOTRACE_SYSCALL_MIN in trace units; computed when it is first needed. */
 static _Atomic uint64_t min_units;
 
 bool gt_call_is_short(uint64_t units)
@@ -24,10 +25,13 @@ bool gt_call_is_short(uint64_t units)
     return units < min;
 }
 
-/* When a call began of which only its being under way counts, until recording starts. */
+/*
+ * The `since` of a call that is announced while nothing is recorded: if recording starts meanwhile,
+ * it matters only that the call is under way.
+ */
 #define UNTIMED 1
 
-/* Of a descriptor that has a name, or is not known yet. */
+/* Slow half of reason_of, for a descriptor that has a name or whose kind is not known yet. */
 static __attribute__((noinline)) enum gt_reason look_at(struct gt_thread *t, int fd, uint64_t since)
 {
     enum gt_fd_kind kind = gt_fd_find(fd);
@@ -58,7 +62,10 @@ bool gt_slice_is_left_out(void)
     return gt_options.call_min;
 }
 
-/* Most calls turn out to be too short to be written: their stacks are never looked at. */
+/*
+ * The stack, or NULL if it can be taken later: most calls turn out too short to be written, and
+ * their stacks are never walked.
+ */
 static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, struct gt_here here,
                                   bool muted)
 {
@@ -71,11 +78,11 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, i
     struct gt_slice slice = {.frame = (uintptr_t)__builtin_frame_address(0), .hook = hook};
     if (__builtin_expect(gt_drain_unattended, 0))
         gt_process_attend();
-    if (!gt_options.calls)
+    struct gt_thread *t = gt_options.calls ? gt_thread_enter() : NULL;
+    if (!t) {
+        slice.stands = gt_thread_stand();
         return slice;
-    struct gt_thread *t = gt_thread_enter();
-    if (!t)
-        return slice;
+    }
     if (gt_wait_ready(t, slice.frame)) {
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
@@ -95,15 +102,16 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, i
 
 void gt_slice_ends(struct gt_slice *slice, const struct gt_timeout *timeout)
 {
-    if (slice->thread && slice->since > UNTIMED && gt_timeout_is_set(timeout))
-        gt_call_ends_at(&slice->thread->w, slice->since,
-                        gt_timeout_due(timeout, slice->since, GT_POLL_PER_MILLE));
+    if (!slice->thread || slice->since == UNTIMED || !gt_timeout_is_set(timeout))
+        return;
+    slice->due = gt_timeout_due(timeout, slice->since, GT_POLL_PER_MILLE);
+    gt_call_ends_at(&slice->thread->w, slice->since, slice->due);
 }
 
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout)
 {
     if (slice->since > UNTIMED)
-        slice->woken = gt_timeout_over(timeout, slice->since, GT_POLL_PER_MILLE);
+        slice->woken = gt_timeout_over(timeout, slice->since, slice->due, GT_POLL_PER_MILLE);
 }
 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
@@ -112,7 +120,7 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
     t->frame = 0;
     struct gt_stack *stack = unseen ? gt_capture(t, slice->hook) : NULL;
     bool entered = gt_writer_pin(&t->w);
-    t->stuck = !entered && !unseen; /* its begin stands in the trace, its end must follow */
+    t->stuck = !entered && !unseen; /* the trace has its beginning, so the end must follow */
     if (entered) {
         if (unseen)
             gt_call_write(&t->w, slice->since, slice->reason, stack);
@@ -134,12 +142,17 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
 void gt_slice_end(struct gt_slice *slice)
 {
     struct gt_thread *t = slice->thread;
+    if (!t && slice->stands)
+        gt_thread_go_on(gt_self);
     if (!t || t->frame != slice->frame)
         return;
     bool muted = slice->since == UNTIMED;
     uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
-    /* The frame stays until then: a signal handler's call would be noted in this one's place. */
+    /*
+     * The frame stays noted until the withdrawal: a signal handler's call would else be noted in
+     * place of this one.
+     */
     if (__builtin_expect(unseen && (muted || gt_call_is_short(units)), 1)) {
         t->frame = 0;
         return;
@@ -147,4 +160,25 @@ void gt_slice_end(struct gt_slice *slice)
     int saved = errno;
     write_slice(t, slice, unseen);
     errno = saved;
+}
+
+void gt_slice_of_fork(uint64_t since)
+{
+    /* No thread appears here: one that was in its fork when the library came is being told of. */
+    bool known = since && gt_self && gt_self != &gt_nobody;
+    struct gt_thread *t = known && gt_options.calls ? gt_thread_enter() : NULL;
+    if (!t)
+        return;
+    bool writes = !t->frame && !gt_muted() && !gt_call_is_short(gt_clock_now() - since);
+    struct gt_stack *stack = writes ? gt_capture(t, GT_LEAF_fork) : NULL;
+    if (writes && gt_writer_pin(&t->w)) {
+        /* The generation, or the recording, may have begun in the middle of the fork. */
+        if (t->w.last < since && atomic_load(&gt_gen.from) <= since) {
+            gt_call_write(&t->w, since, GT_REASON_NONE, stack);
+            t->w.woken = 0;
+            gt_ev_go_resume(&t->w, t->w.g.wait_stack);
+        }
+        gt_writer_unpin(&t->w);
+    }
+    gt_thread_leave(t);
 }

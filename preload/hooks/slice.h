@@ -1,18 +1,19 @@
 /*
  * A call into the kernel as a slice of the trace: a system call, or a wait for the network. All
- * hooks of such calls are made of this. Nothing is written for a call shorter than
- * GOTRACE_SYSCALL_MIN, unless it is still running when the generation or the program ends.
+ * hooks of such calls use this. A call shorter than GOTRACE_SYSCALL_MIN is not written, unless it
+ * is still running when the generation or the program ends.
  */
-#ifndef GT_SLICE_H
-#define GT_SLICE_H
+#pragma once
 
 #include "timeout.h"
 
-#include "preload/real.h"
+#include "preload/bind/real.h"
 #include "preload/stacks/capture.h"
-#include "preload/thread.h"
+#include "preload/life/thread.h"
 
-/* What a call works on, where that is not a file descriptor; or one that is a socket for certain.
+/*
+ * What a call works on, if not a file descriptor; and GT_SOCKET, a descriptor that is certainly a
+ * socket.
  */
 enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_NETWORK = -4 };
 #define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
@@ -20,18 +21,20 @@ enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_NETWORK = -4 };
 /* A call under way, on the stack of the hook. */
 struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
+    bool stands;              /* see gt_thread_stand */
     uint64_t since;
-    uintptr_t frame;   /* tells this call from others of the thread */
+    uintptr_t frame;   /* tells this call from the thread's other calls */
+    uint64_t due;      /* as in struct gt_wait */
     uint64_t woken;    /* as in struct gt_wait */
-    int64_t moved;     /* what it has returned, where channels.h wants to know */
-    const void *bytes; /* that it has moved, or NULL; set where `moved` is */
+    int64_t moved;     /* the call's result, where channels.h needs it */
+    const void *bytes; /* the bytes that it moved, or NULL; set where `moved` is */
     enum gt_hook hook;
     enum gt_reason reason;
 };
 
 /*
- * `on`: what the call works on, a file descriptor or one of the above. errno is kept by both.
- * Declare the variable with GT_SLICE: the call may be left by cancellation.
+ * Begin and end a slice. `on`: what the call works on, a file descriptor or one of the above. Both
+ * keep errno. Declare the variable with GT_SLICE: cancellation may leave the call.
  */
 #define gt_slice_begin(hook, on) gt_slice_begin_in(hook, on, GT_HERE())
 void gt_slice_end(struct gt_slice *slice);
@@ -39,18 +42,20 @@ void gt_slice_end(struct gt_slice *slice);
 /* here: the hook, whose frame lasts as long as the call. */
 struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, struct gt_here here);
 
-/* Whether a call that returns at once need not be a slice: not all calls are shown. */
+/* Whether a call that returns at once needs no slice, because not all calls are shown. */
 bool gt_slice_is_left_out(void);
 
-/* It has begun, and will be over by then. */
+/* The slice has begun, and the call will be over when its timeout is. */
 void gt_slice_ends(struct gt_slice *slice, const struct gt_timeout *timeout);
 
-/* It is over because its timeout is. See gt_wait_expired. */
+/* The call is over because its timeout is. See gt_wait_expired. */
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);
 
-/* Whether a call that took so long is one that GOTRACE_SYSCALL_MIN leaves out. */
+/* Whether GOTRACE_SYSCALL_MIN leaves out a call that took so long. */
 bool gt_call_is_short(uint64_t units);
 
-#define GT_SLICE(name) __attribute__((cleanup(gt_slice_end))) struct gt_slice name
+/* Writes that the caller has forked, if that took long: see upward.h. It has made no hook's call.
+ */
+void gt_slice_of_fork(uint64_t since);
 
-#endif
+#define GT_SLICE(name) __attribute__((cleanup(gt_slice_end))) struct gt_slice name

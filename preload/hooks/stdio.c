@@ -1,23 +1,28 @@
 /*
- * stdio. What a stream's functions do in the kernel passes no hook, so those that may get there
- * show themselves. Where the stream's buffer is enough they are not even timed.
+ * stdio. The system calls inside a stream's functions pass no hook, so functions that may make one
+ * show as slices. Where the stream's buffer is enough, they are not even timed.
  */
 #include <features.h>
-/* scanf is to be scanf here: the headers would make it C99's, which has a hook of its own. */
+/*
+ * The headers would turn scanf into C99's, which has a hook of its own; here scanf must stay scanf.
+ */
 #undef __GLIBC_USE_DEPRECATED_SCANF
 #define __GLIBC_USE_DEPRECATED_SCANF 1
 
-#include "slice.h"
 #include "fds.h"
+#include "file_locks.h"
+#include "slice.h"
+#include "thread_names.h"
 
-#include "preload/process.h"
+#include "encoder/base/glibc.h"
+#include "preload/life/process_end.h"
 
 #include <stdarg.h>
 
 /*
- * Whether n bytes can be read, or written, without the kernel; the stream may change meanwhile in
- * another thread, then it is a guess. For none at all libc does not look at the stream, which may
- * be no stream then. _IO_* as in libc's public bits/types/struct_FILE.h.
+ * Whether n bytes can be read or written without the kernel. If another thread changes the stream
+ * meanwhile, the answer is a guess. For n = 0 libc does not look at the stream, which then may be
+ * no stream. _IO_* as in libc's public bits/types/struct_FILE.h.
  */
 
 static char *load(char *const *pointer)
@@ -30,19 +35,19 @@ static bool readable(const FILE *file, size_t n)
     return !n || file->_IO_read_end - file->_IO_read_ptr >= (ptrdiff_t)n;
 }
 
-#define UNBUFFERED_OR_BY_LINE (0x2 | 0x200) /* _IO_UNBUFFERED, _IO_LINE_BUF of libio.h */
-
 static bool writable(const FILE *file, size_t n)
 {
     if (!n)
         return true;
     const char *p = file->_IO_write_ptr, *end = file->_IO_buf_end;
-    return !(file->_flags & UNBUFFERED_OR_BY_LINE) && p && p < end && (size_t)(end - p) > n;
+    return !(file->_flags & (GT_STDIO_UNBUFFERED | GT_STDIO_BY_LINE)) && p && p < end &&
+           (size_t)(end - p) > n;
 }
 
 /*
- * What was pushed back is in a buffer of its own: the two pointers may be of different ones. What
- * lies between is looked at only if both are of the stream's, which stays.
+ * Whether the buffer holds a whole line. Pushed-back characters are in another buffer, so the two
+ * pointers may be of different buffers. The bytes between them are read only if both are in the
+ * stream's own buffer, which stays.
  */
 static bool has_line(const FILE *file)
 {
@@ -51,25 +56,21 @@ static bool has_line(const FILE *file)
     return from <= p && p < end && end <= to && memchr(p, '\n', (size_t)(end - p));
 }
 
-/* How struct _IO_wide_data begins in every glibc since 2.2. A stream that is not wide has none. */
-struct wide {
-    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
-};
-
-static const struct wide *wide_of(const FILE *file)
+/* A stream that is not wide has none. */
+static const struct gt_stdio_wide *wide_of(const FILE *file)
 {
-    return file->_mode > 0 ? (const struct wide *)file->_wide_data : NULL;
+    return file->_mode > 0 ? (const struct gt_stdio_wide *)file->_wide_data : NULL;
 }
 
 static bool wide_readable(const FILE *file)
 {
-    const struct wide *wide = wide_of(file);
+    const struct gt_stdio_wide *wide = wide_of(file);
     return wide && wide->read_ptr < wide->read_end;
 }
 
 static bool wide_writable(const FILE *file)
 {
-    const struct wide *wide = wide_of(file);
+    const struct gt_stdio_wide *wide = wide_of(file);
     return wide && wide->write_ptr < wide->write_end;
 }
 
@@ -89,7 +90,7 @@ static bool wide_writable(const FILE *file)
     }
 #include "stdio.def"
 
-/* A wait for another thread; nothing is recorded of a stream's lock that is free. */
+/* A wait for another thread. If the stream's lock is free, nothing is recorded. */
 GT_EXPORT void flockfile(FILE *file)
 {
     if (ftrylockfile(file) == 0)
@@ -98,27 +99,46 @@ GT_EXPORT void flockfile(FILE *file)
     gt_real.flockfile(file);
 }
 
-/* The number is not the stream's any more. Some have none: -1. */
-static int forget(FILE *file)
+#define FOPEN(name)                                                                    \
+    GT_EXPORT FILE *name(const char *path, const char *mode)                           \
+    {                                                                                  \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);                     \
+        FILE *file = gt_real.name(path, mode);                                         \
+        if (file)                                                                      \
+            gt_thread_names_opened(fileno_unlocked(file), path, strpbrk(mode, "wa+")); \
+        return file;                                                                   \
+    }
+
+FOPEN(fopen)
+FOPEN(fopen64)
+
+/* Forgets the stream's descriptor, which `hook` will close. Some streams have none: -1. */
+static int forget(enum gt_hook hook, FILE *file)
 {
     GT_KEEP_ERRNO;
-    return gt_fd_forget(fileno_unlocked(file));
+    int fd = fileno_unlocked(file);
+    gt_file_lock_close(hook, fd);
+    return gt_fd_forget(fd);
 }
 
 GT_EXPORT int fclose(FILE *file)
 {
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
-    if (forget(file) == 2)
+    struct gt_stream_name name = gt_thread_names_in(file);
+    if (forget(GT_HOOK_fclose, file) == 2)
         gt_process_keep_stderr();
-    return gt_real.fclose(file);
+    int r = gt_real.fclose(file);
+    if (r == 0)
+        gt_thread_names_closed(&name);
+    return r;
 }
 
-/* The number may stay, and be something else. */
+/* The stream may keep its descriptor number with a new meaning. */
 #define FREOPEN(name)                                                    \
     GT_EXPORT FILE *name(const char *path, const char *mode, FILE *file) \
     {                                                                    \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);       \
-        forget(file);                                                    \
+        forget(GT_HOOK_##name, file);                                    \
         return gt_real.name(path, mode, file);                           \
     }
 
@@ -128,11 +148,11 @@ FREOPEN(freopen64)
 GT_EXPORT int pclose(FILE *file)
 {
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_pclose, GT_FILE);
-    forget(file);
+    forget(GT_HOOK_pclose, file);
     return gt_real.pclose(file);
 }
 
-/* Formatted output: its length is not known before. */
+/* Formatted output, whose length is not known beforehand. */
 
 #define PRINTF(name, real, parameters, arguments)                  \
     GT_EXPORT int name parameters                                  \

@@ -1,14 +1,16 @@
 /*
- * syscall(2): how Rust's std, C++20's atomic::wait and many libraries reach futexes. Waiters and
- * wakers meet in the same registry as those of libc's own primitives. Other system calls that
- * may block show as slices. In a stack all are called what they are, not `syscall`: raw.def.
+ * syscall(2): how Rust's std, C++20's atomic::wait and many libraries reach futexes. Their waiters
+ * and wakers share the registry with those of libc's own primitives. Other system calls that may
+ * block show as slices. In stacks each call has its own name instead of `syscall`: raw.def.
  */
 #include "slice.h"
 #include "wait.h"
 
-#include "preload/fork.h"
-#include "preload/process.h"
-#include "preload/seccomp.h"
+#include "preload/life/births.h"
+#include "preload/life/fork.h"
+#include "preload/life/process_confine.h"
+#include "preload/life/process_end.h"
+#include "preload/life/seccomp.h"
 #include "preload/stacks/layouts.h"
 
 #include <stdarg.h>
@@ -25,8 +27,9 @@ static long call(long number, const long a[WORDS])
 }
 
 /*
- * The kernel's answer to a requeue of nobody, 0 or an error: whether the first word has the value,
- * and both can be read. Not by looking: at any moment another thread may unmap them.
+ * Asks the kernel to requeue no waiter: 0, or the error. The answer says whether the first word has
+ * the value and both words can be read. We do not read the words ourselves: another thread may
+ * unmap them at any moment.
  */
 static int ask(const long a[WORDS], int command, long second, long value)
 {
@@ -47,7 +50,7 @@ static struct gt_timeout end_of(const long a[WORDS])
     return gt_timeout_at(clock, time);
 }
 
-/* Waits, if the word still has the value: else the kernel will answer EAGAIN at once. */
+/* Waits if the word still has the value; else the kernel answers EAGAIN at once. */
 static long futex_wait(long number, const long a[WORDS], uint32_t bits)
 {
     if (!gt_recording() || ask(a, FUTEX_CMP_REQUEUE, a[0], a[2]) != 0)
@@ -66,7 +69,10 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
     return r;
 }
 
-/* So many as the kernel wakes: it takes the number for an int, and less than 1 for 1. */
+/*
+ * Ends as many waits as the kernel will: it reads the number as an int, and takes less than 1 for
+ * 1.
+ */
 static void wake(enum gt_hook leaf, long address, long max, uint32_t bits)
 {
     if (__builtin_expect(gt_registry_any((const void *)address), 0))
@@ -76,7 +82,10 @@ static void wake(enum gt_hook leaf, long address, long max, uint32_t bits)
                                        .bits = bits});
 }
 
-/* futex(2), FUTEX_WAKE_OP: whether the old value of the second word lets its waiters go too. */
+/*
+ * futex(2), FUTEX_WAKE_OP: whether the call also wakes waiters of the second word, by that word's
+ * old value.
+ */
 static bool wake_op_compares(long address, uint32_t op)
 {
     int32_t old = (int32_t)__atomic_load_n((const uint32_t *)address, __ATOMIC_RELAXED);
@@ -104,8 +113,9 @@ static void wake_op(const long a[WORDS])
 }
 
 /*
- * command: as the kernel is asked whether it would do it. It moves waiters of a private futex even
- * to NULL, which is nowhere in the registry: those stay.
+ * Moves waiters as the kernel will. command: how to ask the kernel whether it would. For a private
+ * futex the kernel moves waiters even to NULL, where the registry has no waiters: those stay where
+ * they are.
  */
 static void requeue(const long a[WORDS], int command)
 {
@@ -130,7 +140,7 @@ static long lock_pi(long number, const long a[WORDS])
 
 static long futex(long number, const long a[WORDS])
 {
-    uint32_t bits = (uint32_t)a[5]; /* none is an error */
+    uint32_t bits = (uint32_t)a[5]; /* 0 is an error */
     switch ((int)a[1] & FUTEX_CMD_MASK) {
     case FUTEX_WAIT: return futex_wait(number, a, 0);
     case FUTEX_WAIT_BITSET: return bits ? futex_wait(number, a, bits) : call(number, a);
@@ -151,7 +161,7 @@ static long futex(long number, const long a[WORDS])
     return call(number, a);
 }
 
-/* How a call shows, if it may block. */
+/* How a call that may block shows. */
 struct shown {
     enum gt_hook leaf;
     int on;
@@ -179,7 +189,7 @@ static bool makes_process(long number)
     return number == SYS_clone || number == SYS_clone3;
 }
 
-/* libc does not know of it and runs no fork handlers. */
+/* A fork that libc does not know of: no fork handlers run. */
 static long make_process(long number, const long a[WORDS])
 {
     unsigned held = gt_fork_begin();
@@ -189,10 +199,10 @@ static long make_process(long number, const long a[WORDS])
     return r;
 }
 
-/* landlock(7), which libc has no functions for; the headers may be older. */
+/* landlock(7), for which libc has no functions; the system's headers may be older than it. */
 enum { LANDLOCK_RESTRICT_SELF = 446, LANDLOCK_ALL_THREADS = 1 << 3 };
 
-/* What has to be known beforehand. */
+/* Calls that the tracer must know of before they are made. */
 static void about_to(long number, const long a[WORDS])
 {
     if (number == SYS_exit)

@@ -1,51 +1,89 @@
 /*
- * Mutexes; also those of C11, which are the same to libc, but do not pass the hooks of these. The
- * uncontended way is the real trylock and nothing else: it gives the results of lock for every kind
- * of mutex except that "held" is EBUSY; only then is there a wait to record. The real lock then
- * decides: a wait, EDEADLK, or (an errorcheck mutex) whatever it is.
+ * Mutexes, POSIX's and C11's. To libc C11's are the same, but their functions do not call POSIX's
+ * hooks.
+ *
+ * An uncontended lock is the real trylock and nothing else. For every kind of mutex trylock gives
+ * the results of lock, except EBUSY for a held mutex. Only then may there be a wait to record. The
+ * real lock then decides: it waits, or returns EDEADLK or whatever else an errorcheck mutex
+ * returns.
  */
+#include "brief.h"
+#include "hot.h"
 #include "wait.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/sparse.h"
 
-#include <linux/futex.h>
 #include <sys/syscall.h>
 
 static bool held_by_caller(const pthread_mutex_t *mutex)
 {
-    return gt_self && (uint32_t)mutex->__data.__owner == gt_self->w.m;
+    return gt_self && gt_glibc_mutex_owner(mutex) == gt_self->w.m;
 }
 
-static int type_of(const pthread_mutex_t *mutex)
-{
-    return mutex->__data.__kind & 3; /* PTHREAD_MUTEX_KIND_MASK_NP of glibc; PI, robust… above it */
-}
-
-/* EBUSY that the real lock will answer with EDEADLK, not with a wait. */
+/* Whether the real lock will turn trylock's EBUSY into EDEADLK instead of waiting. */
 static bool reports_relock(const pthread_mutex_t *mutex)
 {
-    return type_of(mutex) == PTHREAD_MUTEX_ERRORCHECK && held_by_caller(mutex);
+    return gt_glibc_mutex_type(mutex) == PTHREAD_MUTEX_ERRORCHECK && held_by_caller(mutex);
 }
 
-/* Whether an unlock by the caller lets somebody else in. */
+/* Whether an unlock by the caller releases the mutex. */
 static bool releases(const pthread_mutex_t *mutex)
 {
-    switch (type_of(mutex)) {
-    case PTHREAD_MUTEX_RECURSIVE: return mutex->__data.__count == 1 && held_by_caller(mutex);
+    switch (gt_glibc_mutex_type(mutex)) {
+    case PTHREAD_MUTEX_RECURSIVE: return gt_glibc_mutex_count(mutex) == 1 && held_by_caller(mutex);
     case PTHREAD_MUTEX_ERRORCHECK: return held_by_caller(mutex);
     default: return true;
     }
 }
 
 /*
- * Held, and nobody sleeps. Whoever was woken has not gone back to sleep: before it does, it makes
- * that 2 (lll_lock).
+ * For each hash of a mutex: how many threads sleep for the mutex in the kernel, by the latest
+ * count, less those that unlocks have woken since. If two mutexes share a place, the kernel is
+ * asked more often.
  */
-static bool nobody_sleeps(const pthread_mutex_t *mutex)
+enum { COUNTED_MUTEXES = 64, COUNTED_AT_ONCE = 32 };
+static struct sleepers {
+    _Atomic(const void *) mutex;
+    _Atomic uint32_t n;
+} counted[COUNTED_MUTEXES] GT_SPARSE;
+
+/*
+ * How many threads sleep in the kernel for the mutex, COUNTED_AT_ONCE at most; 1 if the kernel does
+ * not say. A requeue returns how many sleepers it moves; this one moves them to where they are. The
+ * word stays GT_LLL_AWAITED until the caller unlocks.
+ */
+static uint32_t count_sleepers(const pthread_mutex_t *mutex)
 {
-    const int others = GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT | GT_MUTEX_PRIO_PROTECT;
-    return !(mutex->__data.__kind & others) &&
-           __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 1;
+    const uint32_t *word = gt_glibc_mutex_word(mutex);
+    int saved = errno;
+    long n = gt_syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, COUNTED_AT_ONCE, word,
+                        GT_LLL_AWAITED);
+    errno = saved;
+    return n < 0 ? 1 : (uint32_t)n;
+}
+
+/*
+ * Whether the unlock that the caller is about to make wakes a thread in the kernel. ask: if the
+ * count is not known, ask the kernel; without it the answer is no. The kernel is not asked about
+ * mutexes that processes share, or whose word is not lll_lock's: then the answer is `ask`.
+ */
+static bool wakes_sleeper(const pthread_mutex_t *mutex, bool ask)
+{
+    if (gt_glibc_mutex_is_held_alone(mutex))
+        return false;
+    if (gt_glibc_mutex_kind(mutex) & (GT_MUTEX_UNUSUAL | GT_MUTEX_SHARED))
+        return ask;
+    struct sleepers *s = &counted[gt_registry_slot(mutex) % COUNTED_MUTEXES];
+    bool known = atomic_load_explicit(&s->mutex, memory_order_relaxed) == mutex;
+    uint32_t n = known ? atomic_load_explicit(&s->n, memory_order_relaxed) : 0;
+    if (!n && ask) {
+        n = count_sleepers(mutex);
+        atomic_store_explicit(&s->mutex, mutex, memory_order_relaxed);
+    }
+    if (n)
+        atomic_store_explicit(&s->n, n - 1, memory_order_relaxed);
+    return n != 0;
 }
 
 struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
@@ -54,14 +92,15 @@ struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mut
     if (!releases(mutex))
         return end;
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
-    bool awaited = elsewhere || !gt_registry_all_woken(mutex);
+    bool may_be_again = gt_registry_may_sleep_again(mutex);
+    bool again = wakes_sleeper(mutex, may_be_again) && may_be_again;
+    bool awaited = elsewhere || again || !gt_registry_all_woken(mutex);
     if (gt_hot_is(mutex) && held_by_caller(mutex))
         end.told = gt_hot_until(mutex, &end.at);
-    awaited |= end.told && gt_registry_awaits(mutex);
     if (end.told && awaited)
         gt_hot_given_up(hook, mutex, true, end.at, end.shared);
-    if (awaited || !nobody_sleeps(mutex))
-        gt_wake_one(hook, mutex);
+    if (awaited && gt_registry_any(mutex))
+        gt_wake_slow(&(struct gt_wake){.hook = hook, .addr = mutex, .max = 1, .asleep = !again});
     if (elsewhere)
         gt_shared_wakes(hook, mutex, false);
     end.told &= !awaited;
@@ -70,7 +109,8 @@ struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mut
 
 static void note(pthread_mutex_t *mutex, uint64_t since, const void *pc)
 {
-    bool again = type_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__count > 1;
+    bool again =
+        gt_glibc_mutex_type(mutex) == PTHREAD_MUTEX_RECURSIVE && gt_glibc_mutex_count(mutex) > 1;
     if (!again)
         gt_hot_taken(mutex, since, pc);
 }
@@ -82,16 +122,17 @@ void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc)
 }
 
 /*
- * glibc's trylock keeps the word of a mutex that is not recoverable, which its lock gives back: who
- * locks it next would wait for ever. Robust mutexes are woken as shared ones.
+ * Returns ENOTRECOVERABLE. For a mutex that is not recoverable, glibc's trylock keeps the word,
+ * which lock would give back: the next thread to lock the mutex would wait for ever. Waiters of a
+ * robust mutex are woken like those of a shared one.
  */
 static int not_recoverable(pthread_mutex_t *mutex)
 {
-    int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
-    bool own = (word & FUTEX_TID_MASK) == (int)gt_syscall(SYS_gettid);
-    if (own && !(mutex->__data.__kind & GT_MUTEX_PRIO_INHERIT) &&
-        __atomic_exchange_n(&mutex->__data.__lock, 0, __ATOMIC_RELEASE) & (int)FUTEX_WAITERS)
-        gt_syscall(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE, 1);
+    uint32_t *word = gt_glibc_mutex_word(mutex);
+    bool own = gt_glibc_mutex_owner(mutex) == (uint32_t)gt_syscall(SYS_gettid);
+    if (own && !(gt_glibc_mutex_kind(mutex) & GT_MUTEX_PRIO_INHERIT) &&
+        __atomic_exchange_n(word, 0, __ATOMIC_RELEASE) & FUTEX_WAITERS)
+        gt_syscall(SYS_futex, word, FUTEX_WAKE, 1);
     return ENOTRECOVERABLE;
 }
 
@@ -100,7 +141,7 @@ static bool is_success(int result)
     return result == 0 || result == EOWNERDEAD;
 }
 
-/* The same for who may not have got it. */
+/* Slow half of lock: `result` may be an error. Notes the hold only if the mutex was acquired. */
 static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, const void *pc)
 {
     if (result == ENOTRECOVERABLE)
@@ -109,18 +150,27 @@ static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, c
         gt_mutex_taken(mutex, pc);
     return result;
 }
-#define CALLER() __builtin_return_address(0)
 
 /*
- * Most waits of two threads that fight for a mutex are over before they could have been written,
- * and writing makes the next ones: what comes free within a fraction of a microsecond is no wait.
+ * Waits briefly before a wait is recorded. Most waits of two threads that contend for a mutex are
+ * over before they could be written, and writing causes the next ones. A mutex that becomes free
+ * within a fraction of a microsecond is no wait: it is counted, before the thread has the mutex.
  */
 static int lock_soon(pthread_mutex_t *mutex)
 {
     enum { TURNS = 8 };
-    for (int i = 0; i < TURNS && nobody_sleeps(mutex); i++)
+    struct gt_brief_counts *counts = gt_brief_of(mutex);
+    uint64_t since = gt_clock_now(), now = since;
+    for (int i = 0; i < TURNS && gt_glibc_mutex_is_held_alone(mutex); i++) {
         gt_arch_pause();
-    return gt_real.pthread_mutex_trylock(mutex);
+        now = gt_clock_now();
+    }
+    if (counts)
+        gt_brief_add(counts, 1, now - since);
+    int r = gt_real.pthread_mutex_trylock(mutex);
+    if (counts && r == EBUSY)
+        gt_brief_add(counts, -UINT64_C(1), since - now);
+    return r;
 }
 
 static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, const void *pc)
@@ -130,7 +180,7 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, cons
     int r = lock_soon(mutex);
     if (r != EBUSY)
         return taken(r, mutex, pc);
-    struct gt_timeout never = gt_timeout_after(0);
+    struct gt_timeout never = gt_timeout_none();
     GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex, &never);
     return taken(gt_real.pthread_mutex_lock(mutex), mutex, pc);
 }
@@ -149,18 +199,20 @@ static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (__builtin_expect(gt_hot_is(mutex), 0))
-        return lock_hot(mutex, CALLER());
+        return lock_hot(mutex, GT_CALLER());
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (__builtin_expect(r == 0, 1))
         return 0;
-    return r == EBUSY ? lock_contended(mutex, CALLER()) : taken(r, mutex, CALLER());
+    return r == EBUSY ? lock_contended(mutex, GT_CALLER()) : taken(r, mutex, GT_CALLER());
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (is_success(r))
-        gt_mutex_taken(mutex, CALLER());
+        gt_mutex_taken(mutex, GT_CALLER());
+    else if (r == EBUSY)
+        gt_wait_tried(GT_LOCK_MUTEX, mutex);
     return r;
 }
 
@@ -168,7 +220,9 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
 {
     int r = gt_real.mtx_trylock(mutex);
     if (r == thrd_success)
-        gt_mutex_taken((pthread_mutex_t *)mutex, CALLER());
+        gt_mutex_taken((pthread_mutex_t *)mutex, GT_CALLER());
+    else if (r == thrd_busy)
+        gt_wait_tried(GT_LOCK_MUTEX, mutex);
     return r;
 }
 
@@ -177,41 +231,43 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
     {                                                                                   \
         int r = (valid) ? try(mutex) : busy;                                            \
         if (__builtin_expect(r != busy, 1))                                             \
-            return taken(r, (pthread_mutex_t *)mutex, CALLER());                        \
+            return taken(r, (pthread_mutex_t *)mutex, GT_CALLER());                     \
         if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))                 \
             return gt_real.name arguments;                                              \
         struct gt_timeout end = when;                                                   \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex, &end); \
         r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);             \
-        return taken(r, (pthread_mutex_t *)mutex, CALLER());                            \
+        return taken(r, (pthread_mutex_t *)mutex, GT_CALLER());                         \
     }
 
 LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
      (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until),
      gt_timeout_at(CLOCK_REALTIME, until))
-/* An invalid clock is an error even when the mutex is free: let the real function say so. */
+/* An invalid clock is an error even when the mutex is free: the real function must report it. */
 LOCK(pthread_mutex_clocklock, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC,
      gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
      (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
      (mutex, clock, until), gt_timeout_at(clock, until))
 LOCK(mtx_lock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout, (mtx_t * mutex), (mutex),
-     gt_timeout_after(0))
+     gt_timeout_none())
 LOCK(mtx_timedlock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout,
      (mtx_t * mutex, const struct timespec *until), (mutex, until),
      gt_timeout_at(CLOCK_REALTIME, until))
 
-/* Who was woken, and has not run yet, is not woken again, and others may be many times meanwhile.
+/*
+ * Whether an unlock wakes no waiter. A woken waiter that has not run yet is not woken again, while
+ * there may be many unlocks.
  */
 static bool lets_nobody_in(const pthread_mutex_t *mutex)
 {
     bool waits = gt_registry_waits(mutex);
-    return !waits || (gt_registry_all_woken(mutex) && nobody_sleeps(mutex));
+    return !waits || (gt_registry_all_woken(mutex) && gt_glibc_mutex_is_held_alone(mutex));
 }
 
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
-    bool once = type_of(mutex) != PTHREAD_MUTEX_RECURSIVE;
+    bool once = gt_glibc_mutex_type(mutex) != PTHREAD_MUTEX_RECURSIVE;
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
     if (once && !elsewhere && lets_nobody_in(mutex) && gt_hot_passes(mutex))
         return gt_real.pthread_mutex_unlock(mutex);

@@ -1,12 +1,9 @@
 /*
- * pthread_once and call_once: a thread that comes while another runs the routine waits for that
- * one. The wake-up must be written before the real function makes it, so the routine is called
- * through one of ours.
+ * pthread_once and call_once: a thread that comes while another thread runs the routine waits for
+ * that thread. The wake-up must be written before the real function makes it. So the real function
+ * calls the program's routine through one of ours.
  */
 #include "wait.h"
-
-/* glibc's states of a once_control (nptl/pthread_once.c): bit 0 running, bit 1 done. */
-enum { RUNNING = 1, DONE = 2 };
 
 /* The call that this thread is making; nested ones stand on the stack of their hooks. */
 struct once {
@@ -22,7 +19,10 @@ static void over(struct once **once)
     gt_wake_all((*once)->hook, (*once)->control);
 }
 
-/* Left by exceptions and cancellation too: then another thread gets its turn. */
+/*
+ * Runs the program's routine. Exceptions and cancellation may leave it, too: then another thread
+ * gets its turn.
+ */
 static void run(void)
 {
     __attribute__((cleanup(over))) struct once *once = current;
@@ -42,12 +42,12 @@ static int state_of(const void *control)
 GT_EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
     int state = state_of(control);
-    if (__builtin_expect(state & DONE, 1))
+    if (__builtin_expect(state & GT_ONCE_DONE, 1))
         return gt_real.pthread_once(control, routine);
     __attribute__((cleanup(pop))) struct once once = {routine, GT_HOOK_pthread_once, control,
                                                       current};
     current = &once;
-    if (!(state & RUNNING))
+    if (!(state & GT_ONCE_RUNNING))
         return gt_real.pthread_once(control, run);
     GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_once, GT_REASON_SYNC, control);
     return gt_real.pthread_once(control, run);
@@ -56,11 +56,11 @@ GT_EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 GT_EXPORT void call_once(once_flag *flag, void (*routine)(void))
 {
     int state = state_of(flag);
-    if (__builtin_expect(state & DONE, 1))
+    if (__builtin_expect(state & GT_ONCE_DONE, 1))
         return gt_real.call_once(flag, routine);
     __attribute__((cleanup(pop))) struct once once = {routine, GT_HOOK_call_once, flag, current};
     current = &once;
-    if (!(state & RUNNING))
+    if (!(state & GT_ONCE_RUNNING))
         return gt_real.call_once(flag, run);
     GT_WAIT(wait) = gt_wait_begin(GT_HOOK_call_once, GT_REASON_SYNC, flag);
     gt_real.call_once(flag, run);

@@ -1,10 +1,14 @@
 /*
  * Read-write locks. As with mutexes, the try variant comes first and is all that an uncontended
- * operation costs. Readers wait at the lock's address, writers one byte above it: whom an unlock
- * lets in follows glibc (nptl/pthread_rwlock_common.c): a writer's unlock all readers, or where
- * there is none one writer; the other way round with the preference for writers; the last
- * reader's unlock one writer.
+ * operation costs.
+ *
+ * Readers wait at the lock's address, writers one byte above it. An unlock wakes the waiters that
+ * glibc wakes (nptl/pthread_rwlock_common.c):
+ * - A writer's unlock wakes all readers, or one writer if no reader waits.
+ * - With the preference for writers it wakes one writer, or all readers if no writer waits.
+ * - The last reader's unlock wakes one writer.
  */
+#include "hot.h"
 #include "wait.h"
 
 static const void *readers(const pthread_rwlock_t *lock)
@@ -19,25 +23,29 @@ static const void *writers(const pthread_rwlock_t *lock)
 
 static bool written_by_caller(const pthread_rwlock_t *lock)
 {
-    return gt_self && lock->__data.__cur_writer == (int)gt_self->w.m;
+    return gt_self && gt_glibc_rwlock_writer(lock) == gt_self->w.m;
 }
 
-/* Whether lock, which try has answered with r, is a wait. */
+/* Whether the real lock will wait, after the try variant has returned r. */
 static bool must_wait(const pthread_rwlock_t *lock, int r)
 {
-    return r == EBUSY && !written_by_caller(lock); /* that would be EDEADLK */
+    return r == EBUSY && !written_by_caller(lock); /* else EDEADLK */
 }
 
-/* Readers are many, and none of them holds it alone: only writers' holds are told. */
+/*
+ * Notes a writer's hold. Readers' holds are not noted: readers are many, and none of them holds the
+ * lock alone.
+ */
 static int taken(int result, const pthread_rwlock_t *lock, const void *pc)
 {
     if (result == 0 && __builtin_expect(gt_hot_is(lock), 0) && written_by_caller(lock))
         gt_hot_taken(lock, gt_clock_now(), pc);
     return result;
 }
-#define CALLER() __builtin_return_address(0)
-
-/* To glibc no time is for ever; its header says that there is one, and gcc leaves the test out. */
+/*
+ * Whether the clock and time are valid. To glibc a NULL time means no timeout. Its header declares
+ * the time non-null, so gcc would leave the test out.
+ */
 static bool is_valid(clockid_t clock, const struct timespec *until)
 {
     __asm__("" : "+r"(until));
@@ -49,13 +57,13 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
     {                                                                                       \
         int r = (valid) ? try(lock) : EINVAL;                                               \
         if (r == 0)                                                                         \
-            return taken(0, lock, CALLER());                                                \
+            return taken(0, lock, GT_CALLER());                                             \
         if (!must_wait(lock, r))                                                            \
             return gt_real.name arguments;                                                  \
         struct gt_timeout end = when;                                                       \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_RWLOCK, at(lock), &end); \
         r = gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);                 \
-        return taken(r, lock, CALLER());                                                    \
+        return taken(r, lock, GT_CALLER());                                                 \
     }
 #define LOCK_UNTIL(name, try, at)                                                \
     LOCK(name, is_valid(CLOCK_REALTIME, until), try, at,                         \
@@ -67,9 +75,9 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
          (lock, clock, until), gt_timeout_at(clock, until))
 
 LOCK(pthread_rwlock_rdlock, true, pthread_rwlock_tryrdlock, readers, (pthread_rwlock_t * lock),
-     (lock), gt_timeout_after(0))
+     (lock), gt_timeout_none())
 LOCK(pthread_rwlock_wrlock, true, gt_real.pthread_rwlock_trywrlock, writers,
-     (pthread_rwlock_t * lock), (lock), gt_timeout_after(0))
+     (pthread_rwlock_t * lock), (lock), gt_timeout_none())
 LOCK_UNTIL(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, readers)
 LOCK_UNTIL(pthread_rwlock_timedwrlock, gt_real.pthread_rwlock_trywrlock, writers)
 LOCK_BY_CLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, readers)
@@ -77,13 +85,10 @@ LOCK_BY_CLOCK(pthread_rwlock_clockwrlock, gt_real.pthread_rwlock_trywrlock, writ
 
 GT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 {
-    return taken(gt_real.pthread_rwlock_trywrlock(lock), lock, CALLER());
-}
-
-/* Readers share the word with flags: PTHREAD_RWLOCK_READER_SHIFT of glibc is 3. */
-static bool last_reader(const pthread_rwlock_t *lock)
-{
-    return __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3 <= 1;
+    int r = gt_real.pthread_rwlock_trywrlock(lock);
+    if (r == EBUSY)
+        gt_wait_tried(GT_LOCK_RWLOCK, lock);
+    return taken(r, lock, GT_CALLER());
 }
 
 static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
@@ -97,9 +102,9 @@ static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
     if (told && awaited)
         gt_hot_given_up(hook, lock, true, until, shared);
     if (!written_by_caller(lock)) {
-        if (last_reader(lock))
+        if (gt_glibc_rwlock_readers(lock) <= 1)
             gt_wake_one(hook, writers(lock));
-    } else if (lock->__data.__flags == PTHREAD_RWLOCK_PREFER_READER_NP) {
+    } else if (gt_glibc_rwlock_prefers_readers(lock)) {
         if (gt_wake(hook, readers(lock), UINT32_MAX) == 0)
             gt_wake_one(hook, writers(lock));
     } else if (gt_wake(hook, writers(lock), 1) == 0) {

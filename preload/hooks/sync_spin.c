@@ -1,11 +1,14 @@
-/* Spin locks: only who spins for longer than SPIN_MIN_NS shows as waiting, from when it began. */
+/*
+ * Spin locks: only a thread that spins for longer than SPIN_MIN_NS shows as waiting, from the
+ * moment when it began to spin.
+ */
 #include "wait.h"
 
 #include "encoder/base/arch/arch.h"
 
 #define SPIN_MIN_NS 20000
 
-/* Whether it got the lock within the threshold. */
+/* Whether the caller gets the lock within the threshold. */
 static bool spin(pthread_spinlock_t *lock, uint64_t since)
 {
     uint64_t min = gt_clock_units(SPIN_MIN_NS);

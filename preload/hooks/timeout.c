@@ -2,13 +2,16 @@
 #include "timeout.h"
 
 #include "encoder/base/clock.h"
-#include "preload/thread.h"
+#include "preload/life/thread.h"
 #include "preload/stacks/layouts.h"
 
-/* Linux's timer slack, of threads that did not choose another: prctl(2). */
+/* Linux's timer slack, for threads that did not choose another: prctl(2). */
 enum { SLACK_NS = 50000, HOUR_S = 3600 };
 
-/* What is on the page of our own frame can be read; of the rest the kernel knows. */
+/*
+ * Copies a time of the program's if it can be read and is valid. The page of our own frame can be
+ * read; about others the kernel is asked.
+ */
 static bool copy_time(struct timespec *to, const struct timespec *from)
 {
     enum { PAGE = 4096 };
@@ -20,12 +23,12 @@ static bool copy_time(struct timespec *to, const struct timespec *from)
     return readable && to->tv_sec >= 0 && to->tv_nsec >= 0 && to->tv_nsec < 1000000000;
 }
 
-/* Of the second word a unit has so many ns. */
+/* unit_ns: how many ns a unit of the time's second word has. */
 static struct gt_timeout after_time(const struct timespec *time, uint64_t unit_ns)
 {
     struct timespec t = {0};
     if (!gt_recording() || !copy_time(&t, time) || t.tv_sec > HOUR_S)
-        return gt_timeout_after(0);
+        return gt_timeout_none();
     return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec * unit_ns);
 }
 
@@ -65,16 +68,21 @@ static uint64_t over_at(const struct gt_timeout *timeout)
     return late > SLACK_NS ? gt_clock_now() - gt_clock_units((uint64_t)late - SLACK_NS) : 0;
 }
 
-/* The same of what is not over yet. */
-static uint64_t due_at(const struct gt_timeout *timeout)
+/* When a wait or call that begins at `since` is over, if its timeout was over before. */
+static uint64_t at_once(uint64_t since)
+{
+    return since + gt_clock_units(SLACK_NS);
+}
+
+static uint64_t due_at(const struct gt_timeout *timeout, uint64_t since)
 {
     struct timespec now;
     if (!timeout->until.tv_sec || gt_clock_read(timeout->clock, &now) != 0 ||
-        timeout->until.tv_sec < now.tv_sec || timeout->until.tv_sec - now.tv_sec > HOUR_S)
+        timeout->until.tv_sec - now.tv_sec > HOUR_S)
         return 0;
     int64_t s = timeout->until.tv_sec - now.tv_sec;
-    int64_t left = s * 1000000000 + timeout->until.tv_nsec - now.tv_nsec;
-    return left > 0 ? gt_clock_now() + gt_clock_units((uint64_t)left + SLACK_NS) : 0;
+    int64_t left = s < -1 ? 0 : s * 1000000000 + timeout->until.tv_nsec - now.tv_nsec;
+    return left > 0 ? gt_clock_now() + gt_clock_units((uint64_t)left + SLACK_NS) : at_once(since);
 }
 
 static uint64_t over_after(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille)
@@ -84,11 +92,19 @@ static uint64_t over_after(const struct gt_timeout *timeout, uint64_t since, uns
 
 uint64_t gt_timeout_due(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille)
 {
-    return timeout->ns ? over_after(timeout, since, per_mille) : due_at(timeout);
+    return timeout->ns ? over_after(timeout, since, per_mille) : due_at(timeout, since);
 }
 
-uint64_t gt_timeout_over(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille)
+bool gt_timeout_is_past(uint64_t since, uint64_t due)
 {
+    return due && due == at_once(since);
+}
+
+uint64_t gt_timeout_over(const struct gt_timeout *timeout, uint64_t since, uint64_t due,
+                         unsigned per_mille)
+{
+    if (gt_timeout_is_past(since, due))
+        return due;
     uint64_t at = timeout->ns ? over_after(timeout, since, per_mille) : over_at(timeout);
-    return at > since ? at : 0; /* another clock than the program's */
+    return at > since ? at : 0; /* the program used another clock */
 }

@@ -1,80 +1,87 @@
 /* See wait.h. */
 #include "wait.h"
 
-#include "slice.h"
+#include "contention.h"
+#include "hot.h"
+#include "sem_lock.h"
 
-#include "encoder/drain.h"
-#include "encoder/call.h"
-#include "encoder/events.h"
+#include "encoder/base/fetch.h"
+#include "encoder/drain/drain.h"
+#include "encoder/thread/call.h"
+#include "preload/control/read_usage.h"
 #include "preload/heap/heap.h"
-#include "preload/options.h"
-#include "preload/process.h"
+#include "preload/life/process_relief.h"
 #include "preload/stacks/capture.h"
 #include "preload/stacks/layouts.h"
-#include "preload/usage.h"
-#include "symbolize/modules.h"
+#include "symbolize/elf/modules.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
-
-enum { NO_YIELD = 0 }; /* for the time when one began */
-
-/* What the goroutine was doing ends now, or the thread is stuck. */
-static void resume(struct gt_thread *t, int64_t patience_ns)
-{
-    t->stuck = !gt_unpark(&t->w, &t->parking, patience_ns);
-    if (!t->stuck)
-        t->frame = 0;
-}
-
-struct gt_thread *gt_thread_unstick(struct gt_thread *t)
-{
-    t->stuck = false; /* a signal handler that comes now finds it inside, and no more */
-    resume(t, 0);
-    if (t->stuck)
-        gt_lost();
-    return t->stuck ? NULL : t;
-}
 
 bool gt_wait_ready(struct gt_thread *t, uintptr_t frame)
 {
     if (t->frame && !t->jumped && (frame < t->frame || gt_thread_on_signal_stack()))
         return false;
     if (t->frame)
-        resume(t, GT_HOOK_PATIENCE_NS);
+        gt_thread_resume(t, GT_HOOK_PATIENCE_NS);
     t->jumped = false;
     return !t->stuck;
 }
 
 static struct gt_lock_in_use lock_of(const struct gt_wait_for *what)
 {
-    const void *at = gt_lock_at(what->addr);
+    const void *at = what->lock.at ? what->lock.at : gt_lock_at(what->addr);
     if (what->kind == GT_LOCK_NONE || what->kind == GT_LOCK_JOIN || !gt_recording())
         return (struct gt_lock_in_use){.at = NULL};
     return (struct gt_lock_in_use){
         .at = at, .holder = gt_owner_of(what->kind, at), .shared = gt_shared_is(what->kind, at)};
 }
 
+static bool is_pythons(enum gt_lock_kind kind)
+{
+    return kind == GT_LOCK_PYMUTEX || kind == GT_LOCK_PYRLOCK;
+}
+
+/* What a semaphore, or one of Python's locks, is for is not known: an idle thread waits there, too.
+ */
+static bool is_never_idle(enum gt_lock_kind kind)
+{
+    return kind == GT_LOCK_MUTEX || kind == GT_LOCK_RWLOCK || kind == GT_LOCK_GIL;
+}
+
+static bool may_have_holder(enum gt_lock_kind kind, const void *lock)
+{
+    return is_never_idle(kind) || is_pythons(kind) ||
+           (kind == GT_LOCK_SEM && lock && !gt_sem_lock_is_none(lock));
+}
+
 __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)
 {
     struct gt_wait wait = {.frame = FRAME()};
-    struct gt_lock_in_use lock = lock_of(what); /* first: it may be given up soon */
+    struct gt_lock_in_use lock = lock_of(what); /* first: the holder may unlock it soon */
     if (__builtin_expect(gt_drain_unattended, 0))
         gt_process_attend();
     struct gt_thread *t = gt_thread_enter();
-    if (!t)
+    if (!t) {
+        wait.stands = gt_thread_stand();
         return wait;
+    }
     if (gt_wait_ready(t, wait.frame)) {
         gt_heap_settle(t);
-        /* Taking the stack is part of the call, as a wait is. */
+        /* The time for taking the stack counts as part of the wait. */
         struct gt_wait_for now = *what;
         now.since = what->since ? what->since : gt_clock_now();
         struct gt_stack *stack = gt_capture_from(t, what->hook, what->from);
         now.lock = lock;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
         wait.mutex = what->mutex;
-        if (what->kind == GT_LOCK_MUTEX || what->kind == GT_LOCK_RWLOCK) {
-            gt_hot_touch(what->kind, lock.at, now.since, lock.holder);
+        if (what->kind != GT_LOCK_GIL) /* which a thread waits for between any two calls */
+            t->tried.lock = NULL;
+        if (may_have_holder(what->kind, lock.at)) {
+            /* Unlocks of Python's locks are not all seen: py_lock.c knows which holds are. */
+            uint32_t holder = is_pythons(what->kind) ? GT_HOLDER_UNKNOWN : lock.holder;
+            gt_hot_touch(what->kind, lock.at, now.since, holder);
             wait.lock = lock.at;
+            wait.counts = is_never_idle(what->kind);
         }
         uint64_t due = now.end ? gt_timeout_due(now.end, now.since, GT_SLEEP_PER_MILLE) : 0;
         bool needs_mutex = due && what->mutex;
@@ -84,6 +91,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         if (gt_park(&t->w, &t->parking, &now, stack)) {
             wait.thread = t;
             wait.since = now.since;
+            wait.due = due;
             wait.hook = what->hook;
             if (what->whole)
                 wait.frame = UINTPTR_MAX;
@@ -93,6 +101,42 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
     }
     gt_thread_leave(t);
     return wait;
+}
+
+/* All that the thread does until the next call belongs to the wait: see `whole` in park.h. */
+void gt_wait_keep(struct gt_wait *wait, const void *addr)
+{
+    struct gt_thread *t = wait->thread;
+    if (!t || t->frame != wait->frame)
+        return;
+    t->kept = (struct gt_kept_wait){addr, wait->since};
+    t->frame = UINTPTR_MAX;
+    wait->thread = NULL;
+}
+
+__attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
+{
+    struct gt_thread *t = gt_self && gt_self->kept.addr ? gt_thread_enter() : NULL;
+    if (!t)
+        return false;
+    struct gt_kept_wait kept = t->kept;
+    t->kept.addr = NULL;
+    bool open = t->frame == UINTPTR_MAX;
+    bool on = open && kept.addr == what->addr && gt_registry_renew(&t->parking.waiter);
+    *wait = (struct gt_wait){.thread = on ? t : NULL,
+                             .frame = FRAME(),
+                             .hook = what->hook,
+                             .since = kept.since,
+                             .lock = gt_lock_at(what->addr),
+                             .mutex = what->mutex};
+    if (on) {
+        t->frame = wait->frame;
+        gt_hot_touch(what->kind, wait->lock, gt_clock_now(), gt_owner_of(what->kind, wait->lock));
+    } else if (open) {
+        gt_thread_resume(t, GT_HOOK_PATIENCE_NS);
+    }
+    gt_thread_leave(t);
+    return on;
 }
 
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr)
@@ -111,17 +155,66 @@ struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, con
                                                    .end = end});
 }
 
+static bool is_taken(const struct gt_tried *tried, uint32_t tid)
+{
+    int tokens = 0;
+    if (!gt_can_read(tried->lock, sizeof(pthread_rwlock_t)))
+        return false; /* the lock is gone */
+    if (tried->kind == GT_LOCK_SEM)
+        return sem_getvalue((sem_t *)tried->lock, &tokens) == 0 && !tokens;
+    uint32_t owner = gt_owner_of(tried->kind, tried->lock);
+    return owner && owner != tid;
+}
+
+struct gt_wait gt_wait_begin_sleep(enum gt_hook hook, const struct gt_timeout *end)
+{
+    const struct gt_thread *t = gt_self;
+    struct gt_wait_for what = {.hook = hook, .reason = GT_REASON_SLEEP, .end = end};
+    if (t && !t->inside && t->tried.lock && is_taken(&t->tried, t->w.m)) {
+        what.kind = t->tried.kind;
+        what.lock.at = t->tried.lock;
+    }
+    return gt_wait_begin_for(&what);
+}
+
+void gt_wait_fetch(const struct gt_wait *wait)
+{
+    const struct gt_thread *t = wait->thread;
+    if (!t)
+        return;
+    gt_fetch(t, offsetof(struct gt_thread, w.account));
+    gt_fetch(&t->parking, sizeof t->parking);
+    gt_fetch(&t->holds, offsetof(struct gt_holds, hold[1]));
+    gt_trail_fetch(&t->trail);
+    gt_fetch(t->w.pos, 1);
+    gt_fetch(t->w.buf, 1);
+    gt_fetch(t->w.g.rewait, 1);
+    /*
+     * The thread's neighbours in the mutex's line. If they change meanwhile, the wrong ones are
+     * fetched, which does no harm.
+     */
+    const struct gt_waiter *relock = &t->parking.relock;
+    gt_fetch(__atomic_load_n(&relock->prev, __ATOMIC_RELAXED), sizeof *relock);
+    gt_fetch(__atomic_load_n(&relock->next, __ATOMIC_RELAXED), sizeof *relock);
+}
+
 void gt_wait_end(struct gt_wait *wait)
 {
     struct gt_thread *t = wait->thread;
+    if (!t && wait->stands)
+        gt_thread_go_on(gt_self);
     if (!t || t->frame != wait->frame)
         return;
     gt_thread_reenter(t);
     t->w.woken = wait->woken;
-    resume(t, GT_HOOK_PATIENCE_NS);
+    const struct gt_stack *stack = t->w.g.wait_stack;
+    gt_thread_resume(t, GT_HOOK_PATIENCE_NS);
     gt_hot_spent(&t->holds, wait->hook, wait->since, t->w.last);
-    if (wait->lock)
+    if (wait->lock) {
         gt_hot_waited(wait->lock, wait->since, t->w.last);
+        if (wait->counts)
+            gt_contention_add(wait->lock, stack, wait->since, t->w.last);
+    }
     gt_thread_leave(t);
     if (wait->mutex)
         gt_hot_forget(wait->mutex);
@@ -131,7 +224,7 @@ void gt_wait_end(struct gt_wait *wait)
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout)
 {
     if (wait->thread)
-        wait->woken = gt_timeout_over(timeout, wait->since, GT_SLEEP_PER_MILLE);
+        wait->woken = gt_timeout_over(timeout, wait->since, wait->due, GT_SLEEP_PER_MILLE);
 }
 
 void gt_wait_expired_once(struct gt_wait *wait, const struct gt_timeout *timeout)
@@ -139,8 +232,8 @@ void gt_wait_expired_once(struct gt_wait *wait, const struct gt_timeout *timeout
     if (!wait->thread || !gt_timeout_is_set(timeout) || wait->slept == UINT64_MAX)
         return;
     GT_KEEP_ERRNO;
-    uint64_t now = gt_usage_own_waits();
-    if (now != UINT64_MAX && now <= wait->slept + 1)
+    uint64_t now = gt_usage_own_waits(), may = !gt_timeout_is_past(wait->since, wait->due);
+    if (now != UINT64_MAX && now <= wait->slept + may)
         gt_wait_expired(wait, timeout);
 }
 
@@ -149,34 +242,6 @@ bool gt_wait_is_taken(const void *mutex, uint32_t tid)
     uint32_t owner =
         gt_can_read(mutex, sizeof(pthread_mutex_t)) ? gt_owner_of(GT_LOCK_MUTEX, mutex) : 0;
     return owner && owner != tid;
-}
-
-uint64_t gt_yield_begin(void)
-{
-    return gt_recording() && !gt_muted() ? gt_clock_now() : NO_YIELD;
-}
-
-static void write_yield(struct gt_thread *t, uint64_t since, struct gt_stack *stack)
-{
-    if (!gt_writer_pin(&t->w))
-        return;
-    if (gt_ev_go_stop(&t->w, since, GT_REASON_YIELD, stack))
-        gt_ev_go_resume(&t->w, stack);
-    gt_writer_unpin(&t->w);
-}
-
-__attribute__((noinline)) void gt_yield_end(enum gt_hook hook, uint64_t since)
-{
-    bool all = gt_options.call_min == 0;
-    if (since == NO_YIELD || (!all && gt_call_is_short(gt_clock_now() - since)))
-        return;
-    struct gt_thread *t = gt_thread_enter();
-    if (!t)
-        return;
-    if (!gt_muted() && gt_wait_ready(t, FRAME()))
-        write_yield(t, since, gt_capture(t, hook));
-    gt_thread_leave(t);
-    gt_process_check_queue();
 }
 
 uint32_t gt_wake_slow(const struct gt_wake *wake)
@@ -208,6 +273,7 @@ void gt_wait_note_jump(void)
         return;
     if (t->frame)
         t->jumped = true;
+    gt_thread_go_on(t);
     if (t->inside && !t->stuck)
         gt_writer_jumped(&t->w);
     if (!gt_call_is_announced(&t->w))
@@ -233,7 +299,10 @@ JUMP(_longjmp, jmp_buf)
 JUMP(siglongjmp, sigjmp_buf)
 JUMP(__longjmp_chk, sigjmp_buf)
 
-/* Not swapcontext: what is left by that is gone back to; and a frame of ours would be, too. */
+/*
+ * swapcontext has no hook: the program comes back to a context that it left by swapcontext, and
+ * would come back to our hook's frame, too.
+ */
 GT_EXPORT int setcontext(const ucontext_t *context)
 {
     gt_wait_note_jump();

@@ -1,30 +1,38 @@
-/* The two halves of every wait: of the thread that blocks, and of the one that ends that. */
-#ifndef GT_WAIT_H
-#define GT_WAIT_H
+/* The two halves of every wait: of the thread that blocks, and of the thread that ends the wait. */
+#pragma once
 
 #include "park.h"
 #include "shared.h"
 #include "timeout.h"
 
-#include "preload/real.h"
-#include "preload/thread.h"
+#include "preload/bind/real.h"
+#include "preload/life/thread.h"
 
 /* A wait under way, on the stack of the hook. */
 struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
-    uintptr_t frame;          /* tells this wait from others of the thread */
+    bool stands;              /* see gt_thread_stand */
+    bool counts;              /* for contention.h */
+    uintptr_t frame;          /* tells this wait from the thread's other waits */
     uint32_t hook;
     uint64_t since;
-    uint64_t woken;    /* when it was over at the latest; 0: not known */
-    const void *lock;  /* whose holds are noted; or NULL */
-    const void *mutex; /* that a condition variable's waiter has again; or NULL */
+    uint64_t woken;    /* the latest time at which it was over; 0: not known */
+    const void *lock;  /* a lock whose holds are noted; or NULL */
+    const void *mutex; /* a condition variable's mutex, reacquired at the end; or NULL */
+    uint64_t due;      /* when it ends without a waker, gt_timeout_due; 0: not known */
     uint64_t
-        slept; /* how often its thread had, when it began: of one that has a mutex and a time */
+        slept; /* how often the thread had slept before it; of waits with a mutex and a timeout */
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
 
-/* What the real timed functions look at before they look at the lock or the semaphore. */
+/* Where the program called the hook. */
+#define GT_CALLER() __builtin_return_address(0)
+
+/*
+ * Whether the clock and time are valid. The real timed functions check that before they look at the
+ * lock or the semaphore.
+ */
 static inline bool gt_wait_valid(clockid_t clock, const struct timespec *until)
 {
     return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
@@ -33,31 +41,65 @@ static inline bool gt_wait_valid(clockid_t clock, const struct timespec *until)
 
 /*
  * The thread is about to block. errno is kept. Follow with the real call, then gt_wait_end, also
- * when the real call is left by cancellation: declare the variable with GT_WAIT.
+ * when cancellation leaves the real call: declare the variable with GT_WAIT.
  */
 struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what);
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr);
 struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, const void *lock,
                                   const struct gt_timeout *end);
 
+/*
+ * A sleep. It is a wait for the lock that the thread has tried for in vain since its last wait, if
+ * the lock is still taken: the thread sleeps to try again. No other thread ends that wait.
+ */
+struct gt_wait gt_wait_begin_sleep(enum gt_hook hook, const struct gt_timeout *end);
+
+/* The calling thread has tried for a lock, and another thread has it. */
+static inline void gt_wait_tried(enum gt_lock_kind kind, const void *lock)
+{
+    struct gt_thread *t = gt_self;
+    if (t && !t->inside)
+        t->tried = (struct gt_tried){lock, kind};
+}
+
+/*
+ * The wait's timeout is over, but what its thread waits for has not come, and the thread will call
+ * the hook for it again: all of that is one wait. gt_wait_goes_on is called in place of
+ * gt_wait_begin_for there. false: no such wait is open, or another thread has ended it by now.
+ */
+void gt_wait_keep(struct gt_wait *wait, const void *addr);
+bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what);
+
+/*
+ * The real call of a condition variable's wait has returned, with the mutex. All other woken
+ * waiters now wait for that mutex. So this prefetches at once the memory that we touch until the
+ * program gives the mutex up.
+ */
+void gt_wait_fetch(const struct gt_wait *wait);
+
 void gt_wait_end(struct gt_wait *wait);
 
 /*
- * The wait is over because its time is. What it took longer, but for what the kernel may add to
- * have fewer interrupts, the thread could have run. Before gt_wait_end, which does not need it.
+ * The wait is over because its timeout is. The thread could have run from then on, except for the
+ * time that the kernel may add to have fewer interrupts. Call it before gt_wait_end, which does not
+ * need it.
  */
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout);
 
 /*
- * As gt_wait_expired, of a condition variable's wait. Its thread may have waited for the mutex
- * since then: not if it has slept once only, for the time to be over.
+ * As gt_wait_expired, for a condition variable's wait. After the timeout its thread may have waited
+ * for the mutex; not if it has slept only once, until the timeout. If the timeout was over before
+ * the wait, its thread must not have slept at all.
  */
 void gt_wait_expired_once(struct gt_wait *wait, const struct gt_timeout *timeout);
 
-/* For encoder/events.h: gt_ev_is_taken. */
+/* For encoder/thread/events.h: gt_ev_is_taken. */
 bool gt_wait_is_taken(const void *mutex, uint32_t tid);
 
-/* The result of a lock's real function, and how that says that its time is over. */
+/*
+ * Returns the result of a lock's real function. timed_out: the result that means that the timeout
+ * is over.
+ */
 static inline int gt_wait_result(struct gt_wait *wait, int result, int timed_out,
                                  const struct gt_timeout *timeout)
 {
@@ -67,33 +109,24 @@ static inline int gt_wait_result(struct gt_wait *wait, int result, int timed_out
 }
 
 /*
- * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the
- * CPU it is over at once, and those who spin (OpenBLAS, LLVM's OpenMP) make a million of them a
- * second; so it is written when it is over, and only one of GOTRACE_SYSCALL_MIN or longer. What
- * gt_yield_begin returns is for gt_yield_end; errno is kept by both.
- */
-uint64_t gt_yield_begin(void);
-void gt_yield_end(enum gt_hook hook, uint64_t since);
-
-/*
- * Inside the guard: whether a wait or a call that begins in the hook at `frame` can be recorded.
- * It can not in a signal handler that interrupts another one. One that was left by longjmp ends
- * here.
+ * Whether a wait or call that begins in the hook at `frame` can be recorded. It cannot be in a
+ * signal handler that interrupts another wait or call. A wait or call that was left by longjmp ends
+ * here. Inside the guard.
  */
 bool gt_wait_ready(struct gt_thread *t, uintptr_t frame);
 
 /*
- * The calling thread is about to do what may leave a wait or a call without its end; a handler's
- * own jump does not. Any context; errno is kept.
+ * The calling thread is about to jump, which may leave a wait or call without its end. A signal
+ * handler's jump inside the handler does not. Any context; errno is kept.
  */
 void gt_wait_note_jump(void);
 
-/* errno is kept. Returns how many. */
+/* Ends waits. Returns how many. errno is kept. */
 uint32_t gt_wake_slow(const struct gt_wake *wake);
 
 /*
- * The waits there end, and their threads wait for something else from now on, at `to`: `next` is
- * what the leaf of that says, and all of the stack.
+ * Ends all waits at wake->addr; from now on their threads wait at `to`. `next` is the only frame of
+ * their new stacks.
  */
 void gt_wake_pass(const struct gt_wake *wake, enum gt_hook next, const void *to);
 
@@ -115,19 +148,20 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 }
 
 /*
- * The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. Or
- * has it back, in a function that was called at pc. told: gt_hot_given_up is to be called then.
+ * gt_mutex_release: the caller is about to give the mutex up, inside `hook`; ends the wait of its
+ * oldest waiter. gt_mutex_taken: the caller has the mutex again, in a function that was called at
+ * pc. told: the caller must then call gt_hot_given_up.
  */
 struct gt_hold_end {
     bool told;
-    bool shared; /* with other processes */
+    bool shared; /* other processes may use the mutex */
     uint64_t at; /* see gt_hot_until */
 };
 struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
-/* Or it is hot. */
+/* true also if the mutex is hot. */
 static inline bool gt_mutex_is_awaited(const pthread_mutex_t *mutex)
 {
     return gt_registry_any(mutex) || gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
@@ -139,5 +173,3 @@ static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mut
         return gt_mutex_release_slow(hook, mutex);
     return (struct gt_hold_end){.told = false};
 }
-
-#endif

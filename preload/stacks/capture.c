@@ -2,21 +2,21 @@
 #include "capture.h"
 
 #include "layouts.h"
-#include "python.h"
+#include "python_stack.h"
 #include "unwind.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
-#include "encoder/call.h"
-#include "encoder/format.h"
-#include "symbolize/elf_names.h"
-#include "symbolize/modules.h"
+#include "encoder/thread/call.h"
+#include "encoder/format/format.h"
+#include "symbolize/elf/elf_names.h"
+#include "symbolize/elf/modules.h"
 
-/* There was memory for the walker of unwind.h. */
+/* The walker of unwind.h works. */
 static bool walks;
 
-/* Our own code: its frames are left out of stacks. */
+/* Our own code, whose frames are left out of stacks. */
 static uintptr_t own_start, own_end;
 
 bool gt_capture_walks(void)
@@ -65,7 +65,7 @@ static inline bool python_runs(void)
 {
     if (__builtin_expect(!atomic_load_explicit(&gt_python_runs, memory_order_relaxed), 1))
         return false;
-    atomic_thread_fence(memory_order_acquire); /* pairs with python.c's set_runs */
+    atomic_thread_fence(memory_order_acquire); /* pairs with set_runs in python_stack.c */
     return walks;
 }
 
@@ -111,16 +111,19 @@ void gt_capture_close(struct gt_thread *t)
     errno = saved;
 }
 
-/* A hook's frame is not deeper than those that it calls; and nobody writes there but it. */
+/*
+ * Whether the noted hook is still under way. A hook's frame is not deeper than the frames of the
+ * functions that it calls, and only the hook writes there.
+ */
 static bool still_there(const struct gt_thread *t, const uintptr_t *frame)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)frame &&
-                !gt_thread_on_signal_stack(); /* which may be part of the thread's own */
+                !gt_thread_on_signal_stack(); /* a signal stack may be part of the thread's own */
     return !left && frame[0] == t->call.fp && frame[1] == t->call.pc;
 }
 
-/* From a hook's frame outward, with what Python executes. */
+/* Walks from a hook's frame outward, with the functions of Python. */
 static __attribute__((noinline)) uint32_t walk_python(const struct gt_trail *t, uint32_t epoch,
                                                       struct gt_here here, uintptr_t python,
                                                       bool own, uint64_t *pcs)
@@ -146,14 +149,17 @@ static struct gt_stack *get_noted(const struct gt_thread *t, uint32_t epoch, uin
 {
     const struct gt_stack *routine = t->w.g.routine;
     if (n == 0 && routine) {
-        pcs[++n] = routine->pcs[0] + 1; /* but for the leaf, PCs are taken for return addresses */
+        pcs[++n] = routine->pcs[0] + 1; /* PCs except the leaf are taken for return addresses */
         epoch = routine->epoch;
     }
     pcs[0] = t->call.hook;
     return gt_stacks_get(pcs, n + 1, epoch);
 }
 
-/* Either its thread sees, leaving, that it is looked at, or it is seen here to have left. */
+/*
+ * The stack of another thread's call. Either that thread sees, when it leaves, that it is looked
+ * at, or this thread sees that the other one has left.
+ */
 static __attribute__((noinline)) struct gt_stack *stack_of_other(struct gt_thread *t,
                                                                  uint32_t epoch)
 {
@@ -170,7 +176,10 @@ static struct gt_stack *stack_of_call(struct gt_writer *w)
     struct gt_thread *t = gt_thread_of(w);
     uint32_t epoch = (uint32_t)gt_modules_epoch();
     int saved = errno;
-    /* Its own thread may be short of stack; what is its another one must not write. */
+    /*
+     * The call's own thread may be short of stack; another thread must not write what belongs to
+     * it.
+     */
     uint64_t *own = t->trail.fresh_pcs;
     struct gt_stack *s = t == gt_self ? get_noted(t, epoch, own, walk_noted(t, epoch, own + 1))
                                       : stack_of_other(t, epoch);
@@ -187,8 +196,7 @@ static const struct gt_module *module_at(uintptr_t pc)
     return gt_modules_now(pc);
 }
 
-/* gt_layouts_find: in the map of modules. Its headers are in the first page of each, if anywhere.
- */
+/* gt_layouts_find by the module map. A module's headers are in its first page, if anywhere. */
 static bool find_in_modules(uintptr_t pc, struct gt_layout_object *found)
 {
     enum { PAGE = 4096 };
@@ -214,20 +222,30 @@ void gt_capture_init(void)
     walks = gt_unwind_init(own_start, own_end);
     gt_modules_refresh();
     if (!walks)
-        gt_log("no stacks: no memory");
+        gt_log("no stacks: they cannot be walked here");
     gt_call_stack = stack_of_call;
     gt_stacks_same_code = gt_modules_same;
     gt_python_init();
 }
 
-/* The trail has no part in it: what it has is the same for all that Python does there. */
+/*
+ * The stack of a thread that runs Python. The trail has its native frames only: they are the same
+ * for all functions of Python that the interpreter executes there.
+ */
 static __attribute__((noinline)) struct gt_stack *
 capture_python(struct gt_thread *t, enum gt_hook hook, uintptr_t python)
 {
-    uint32_t epoch = (uint32_t)gt_modules_epoch();
-    uint64_t *pcs = t->trail.fresh_pcs;
+    uint64_t native[GT_TRAIL_MAX], *pcs = t->trail.fresh_pcs;
+    uintptr_t sp[GT_TRAIL_MAX];
+    uint32_t epoch = (uint32_t)gt_modules_epoch(), n;
     int saved = errno;
-    uint32_t n = walk_python(&t->trail, epoch, GT_HERE(), python, true, pcs + 1);
+    if (gt_unwind(&t->trail, epoch, &n) <= GT_WALK_TRAIL) {
+        gt_trail_last(&t->trail)->leaf = GT_HOOKS_END + 1; /* its `stack` is none of Python */
+        n = gt_trail_frames(&t->trail, native, sp);
+        n = gt_python_merge(python, native, sp, n, pcs + 1, GT_TRAIL_MAX);
+    } else {
+        n = walk_python(&t->trail, epoch, GT_HERE(), python, true, pcs + 1);
+    }
     pcs[0] = hook;
     errno = saved;
     return gt_stacks_get(pcs, n + 1, epoch);
@@ -295,7 +313,10 @@ struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const v
     return gt_stacks_get(pcs, n + 2, gt_stack_epoch(s));
 }
 
-/* The innermost frame as it stands at the head of a stack: the call itself. */
+/*
+ * The stack whose innermost frame is at the head: the address of the call itself, not of its
+ * return.
+ */
 static struct gt_stack *get_call(uint64_t *pcs, uint32_t n, uint32_t epoch)
 {
     uint64_t leaf = n ? pcs[0]-- : 0;
@@ -316,7 +337,7 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t)
     }
     struct gt_path *p = gt_trail_last(trail);
     if (walked != GT_WALK_SAME || p->leaf != GT_HOOKS_END) {
-        p->leaf = GT_HOOKS_END; /* for none */
+        p->leaf = GT_HOOKS_END; /* there is no leaf */
         uint64_t *pcs = gt_trail_pcs(trail, &n);
         p->stack = get_call(pcs, n, epoch);
     }

@@ -1,8 +1,10 @@
 /*
- * See cfi.h. The formats: DWARF 5, section 6.4, with the changes of the System V and Linux ABIs
- * (LSB core, "Exception Frames"): a table sorted by address (.eh_frame_hdr) leads to the frame
- * description entry (FDE) of a function, that to what it has in common with others (CIE); both
- * hold programs which, run up to the address in question, tell where registers are.
+ * See cfi.h. The formats are those of DWARF 5, section 6.4, with the changes of the System V and
+ * Linux ABIs (LSB core, "Exception Frames").
+ *
+ * A table sorted by address (.eh_frame_hdr) leads to the frame description entry (FDE) of a
+ * function. The FDE leads to the part that it has in common with others (CIE). Both hold programs.
+ * Run up to an address, they say where registers are saved there.
  */
 #include "cfi.h"
 
@@ -13,7 +15,7 @@
 
 struct reader {
     const uint8_t *p, *end;
-    bool bad; /* went past the end, or met what it does not know; everything read since is 0 */
+    bool bad; /* went past the end, or met something unknown; all that is read afterwards is 0 */
 };
 
 static bool take(struct reader *r, size_t n)
@@ -120,7 +122,7 @@ struct rules {
     struct rule cfa, fp, ra;
 };
 
-/* An offset no frame has makes the rule odd, not wrong. */
+/* An offset that no frame has makes the rule odd, not wrong. */
 static struct rule rule_of(enum where where, uint64_t reg, int64_t offset)
 {
     bool fits = reg <= UINT8_MAX && offset >= INT32_MIN && offset <= INT32_MAX;
@@ -145,8 +147,9 @@ static struct rule simple_expression(struct reader e, enum where plain, enum whe
 }
 
 /*
- * What linkers write for the procedure linkage table of x86-64: in each 16-byte entry the first
- * instructions have rsp + 8, those after the push rsp + 16.
+ * The CFA by an expression. Linkers write one for the procedure linkage table of x86-64. In each
+ * 16-byte entry the CFA is rsp + 8 for the first instructions, and rsp + 16 for those after the
+ * push.
  */
 static struct rule cfa_expression(struct reader e)
 {
@@ -221,7 +224,7 @@ static struct reader read_block(struct reader *r)
 }
 
 enum {
-    CFA_ADVANCE_LOC = 0x40, /* these three with an operand in the low six bits */
+    CFA_ADVANCE_LOC = 0x40, /* these three have an operand in the low six bits */
     CFA_OFFSET = 0x80,
     CFA_RESTORE = 0xc0,
     CFA_NOP = 0,
@@ -295,7 +298,7 @@ static void extended(struct machine *m, struct reader *r, uint8_t op)
     case CFA_SAME_VALUE: set_rule(m, read_uleb(r), (struct rule){.where = SAME}); break;
     case CFA_REGISTER:
     case CFA_VAL_OFFSET:
-    case CFA_VAL_OFFSET_SF: /* as many bytes, signed or not */
+    case CFA_VAL_OFFSET_SF: /* the operand has as many bytes, signed or not */
         reg = read_uleb(r);
         read_uleb(r);
         set_rule(m, reg, (struct rule){.where = ODD});
@@ -342,7 +345,7 @@ static void extended(struct machine *m, struct reader *r, uint8_t op)
     }
 }
 
-/* Up to m->pc. false: the program is not to be understood. */
+/* Runs a program up to m->pc. false: the program cannot be understood. */
 static bool run(struct machine *m, struct reader r)
 {
     while (!r.bad && r.p < r.end && m->loc <= m->pc) {
@@ -354,14 +357,14 @@ static bool run(struct machine *m, struct reader r)
         default: extended(m, &r, op);
         }
         if (m->loc > m->pc)
-            break; /* what follows is for later addresses, and its bytes are nobody's business */
+            break; /* the rest is for later addresses: its bytes are not read */
     }
     return !r.bad;
 }
 
 /* Entries ------------------------------------------------------------------------------------ */
 
-/* The entry at p, after its length; *at: where that is, for the CIE pointer. */
+/* A reader of the entry at p, from behind its length to its end. */
 static struct reader entry_at(const struct gt_cfi_object *o, const uint8_t *p)
 {
     struct reader r = {p, o->hi, p < o->lo || p >= o->hi};
@@ -373,7 +376,7 @@ static struct reader entry_at(const struct gt_cfi_object *o, const uint8_t *p)
     return r;
 }
 
-/* Augmentation "zPLRSB…" and its data; false: one we do not know. */
+/* Reads the augmentation "zPLRSB…" and its data. false: it is unknown. */
 static bool read_augmentation(struct reader *r, const char *text, struct cie *cie)
 {
     if (!*text)
@@ -422,7 +425,7 @@ static bool aligned(int32_t offset)
     return offset % (int)sizeof(uintptr_t) == 0;
 }
 
-/* Where it is saved, in words below the CFA; 0: it is not; -1: in no such place. */
+/* Where a register is saved, in words below the CFA; 0: not saved. -1: saved elsewhere. */
 static int64_t words_below(struct rule rule)
 {
     if (rule.where == SAME || rule.where == UNDEFINED)
@@ -436,8 +439,9 @@ static struct rule moved(struct rule rule, int32_t by)
 }
 
 /*
- * The CFA may be told below the return address, but the caller's stack pointer is above that: so it
- * is on aarch64 while ld.so binds a function, of what the procedure linkage table has pushed.
+ * The rules with the CFA above the return address, where the caller's stack pointer is. The entry
+ * may give a CFA below it, for words that the procedure linkage table has pushed: so it is on
+ * aarch64 while ld.so binds a function.
  */
 static struct rules as_caller_sees(struct rules r)
 {
@@ -449,11 +453,14 @@ static struct rules as_caller_sees(struct rules r)
     return (struct rules){moved(r.cfa, above), fp, moved(r.ra, -above)};
 }
 
-/* *l has its kind and CFA. false: not expressible. */
+/* Sets in *l where registers are saved; its kind and CFA are set. false: not expressible. */
 static bool set_saved_in(struct gt_layout *l, const struct rules *now)
 {
     int64_t ra = words_below(now->ra), fp = words_below(now->fp);
-    /* Given back, what is below sp: where calls leave it in a register, it is there again. */
+    /*
+     * Words below sp are freed. Where calls leave the return address in a register, it is there
+     * again.
+     */
     if (!GT_ARCH_RA_BELOW && l->kind == GT_FRAME_SP && ra > l->cfa)
         ra = 0;
     int64_t from_ra = fp - ra + 1;
@@ -528,7 +535,7 @@ static struct gt_layout layout_in_fde(const struct gt_cfi_object *o, const uint8
     return run(&m, r) ? layout_of(&m) : odd;
 }
 
-/* The sorted table of .eh_frame_hdr, entries of two words relative to its start. */
+/* An entry of .eh_frame_hdr's sorted table: two words relative to the start of .eh_frame_hdr. */
 struct entry {
     int32_t start, fde;
 };

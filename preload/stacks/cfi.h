@@ -1,13 +1,12 @@
 /*
- * Call frame information (.eh_frame): how the frame of the code at one address is laid out, and so
- * where its caller's registers are. Reads nothing outside the object it is given, whatever the
- * bytes say; no lock, no memory, no loop longer than the tables. Any context.
+ * Call frame information (.eh_frame): how the frame of the code at an address is laid out, and so
+ * where its caller's registers are. Reads nothing outside the object that it is given, whatever the
+ * bytes say. Takes no lock and no memory; no loop is longer than the tables. Any context.
  *
- * Only layouts that compilers give to a frame in the middle of a call are expressed; the rest is
+ * A layout expresses only frames that compilers make in the middle of a call. Any other frame is
  * GT_FRAME_ODD, and its stack ends there.
  */
-#ifndef GT_CFI_H
-#define GT_CFI_H
+#pragma once
 
 #include "encoder/base/arch/arch.h"
 
@@ -27,15 +26,17 @@ enum gt_frame_kind {
 
 struct gt_layout {
     uint8_t kind;      /* enum gt_frame_kind */
-    uint32_t ra_words; /* so many words below the CFA is the return address; 0: in its register */
-    uint32_t fp_words; /* the same of the caller's fp; 0: it still is in fp */
+    uint32_t ra_words; /* the return address is so many words below the CFA; 0: in its register */
+    uint32_t fp_words; /* the caller's fp is so many words below the CFA; 0: it still is in fp */
     int32_t cfa;       /* in words */
 };
 
 /*
- * What is expressed, so that a layout fits a word (layouts.h): -MAX <= cfa < MAX, in steps of
- * GT_ARCH_STACK_ALIGN; where the return address is not in the same place of all frames, that is
- * near one end; the caller's fp is at most so many words below.
+ * Limits of a layout, so that it fits a word (layouts.h):
+ * - -MAX <= cfa < MAX, in steps of GT_ARCH_STACK_ALIGN.
+ * - If frames differ in where the return address is, it is within GT_LAYOUT_RA_MAX words of one end
+ *   of the frame.
+ * - The caller's fp is within GT_LAYOUT_FP_MAX words below the return address.
  */
 #define GT_LAYOUT_CFA_BITS (GT_ARCH_RA_BELOW ? 20 : 16)
 #define GT_LAYOUT_CFA_MAX (1 << (GT_LAYOUT_CFA_BITS + GT_ARCH_STACK_ALIGN - 4))
@@ -48,9 +49,7 @@ struct gt_cfi_object {
 };
 
 /*
- * The layout at `pc`: an interrupted instruction's address, or a return address less one (a call
- * may be the last instruction of its function).
+ * The layout at `pc`, which is the address of an interrupted instruction, or a return address less
+ * one (a call may be the last instruction of its function).
  */
 struct gt_layout gt_cfi_layout(const struct gt_cfi_object *object, uintptr_t pc);
-
-#endif

@@ -1,16 +1,19 @@
 /* See layouts.h. */
 #include "layouts.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/glibc.h"
 #include "encoder/base/sparse.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #if !defined(DLFO_STRUCT_HAS_EH_DBASE)
-/* glibc before 2.35: just to compile, there is no such function then. */
+/* Only to compile with glibc before 2.35, which has no such function. */
 struct dl_find_object {
     unsigned long long flags;
     void *dlfo_map_start, *dlfo_map_end;
@@ -23,7 +26,7 @@ struct dl_find_object {
 
 struct gt_layouts gt_layouts GT_SPARSE;
 
-static _Atomic bool used; /* the cache: else nobody needs to touch it */
+static _Atomic bool used; /* there are entries; else the cache's memory stays untouched */
 
 bool (*gt_layouts_find)(uintptr_t pc, struct gt_layout_object *found);
 
@@ -34,7 +37,10 @@ static struct {
 
 /* Finding a layout --------------------------------------------------------------------------- */
 
-/* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
+/*
+ * A call that neither writes nor depends on anything: the kernel refuses `how` after it has read
+ * the set.
+ */
 bool gt_page_readable(uintptr_t page)
 {
     return gt_syscall(SYS_rt_sigprocmask, ~0l, page, NULL, sizeof(uint64_t)) == -1 &&
@@ -52,15 +58,23 @@ bool gt_can_read(const void *at, size_t size)
     return !wraps && page > last;
 }
 
+uint32_t gt_number_of_thread(uintptr_t thread)
+{
+    clockid_t clock;
+    bool known_here = gt_can_read((const void *)thread, GT_TCB_HAS_ID) &&
+                      pthread_getcpuclockid((pthread_t)thread, &clock) == 0;
+    return known_here ? gt_clock_thread(clock) : 0;
+}
+
 static bool is_header(uintptr_t at)
 {
     return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
 }
 
 /*
- * Where the object's ELF header is, which linkers put at the beginning of the first segment. libc
- * finds objects that have holes by their segments: then that is where the object was loaded, or,
- * linked to a fixed address, it is the program.
+ * Where the object's ELF header is. Linkers put it at the beginning of the first segment. libc
+ * finds objects with holes by their segments. For these, the header is where the object was loaded;
+ * or the object is linked to a fixed address, and is the program.
  */
 static uintptr_t header_of(const struct gt_layout_object *found)
 {
@@ -71,8 +85,8 @@ static uintptr_t header_of(const struct gt_layout_object *found)
 }
 
 /*
- * The object's segment that holds .eh_frame_hdr: the span of an object has holes that cannot be
- * read. Program headers are in the first page of the first segment, where linkers put them.
+ * The object's segment that holds .eh_frame_hdr: an object's span has holes that cannot be read.
+ * Linkers put the program headers into the first page of the first segment.
  */
 static bool find_segment(const struct gt_layout_object *found, struct gt_cfi_object *o)
 {
@@ -110,7 +124,7 @@ static struct gt_layout find_information(uintptr_t look, bool *keep)
     struct gt_layout_object found;
     struct gt_cfi_object object;
     *keep = gt_layouts_find(look, &found);
-    /* Made at run time, maybe; or a library's address before it is loaded. */
+    /* Perhaps code made at run time; or the address of a library that is loaded later. */
     if (!*keep || !found.hdr)
         return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
     if (!find_segment(&found, &object))
@@ -131,8 +145,8 @@ static bool plt_pushed(const uint32_t *at)
 }
 
 /*
- * What was interrupted on the way from a procedure linkage table to ld.so, which tells of what that
- * has pushed only after its landing.
+ * The layout of code that a signal interrupted on the way from a procedure linkage table to ld.so.
+ * ld.so's own information counts the words that the table has pushed only after its landing.
  */
 static struct gt_layout find_interrupted(uintptr_t look, struct gt_layout l, bool *keep)
 {
@@ -187,8 +201,8 @@ uint64_t gt_layout_lookup_slow(uintptr_t look)
 {
     bool keep;
     if (look >> 48)
-        return GT_FRAME_UNKNOWN; /* no address of a program */
-    /* acquire: what is read of the object below is not older than this. */
+        return GT_FRAME_UNKNOWN; /* a program has no such address */
+    /* acquire: the object below is not read before this. */
     uint32_t forgets = atomic_load_explicit(&gt_layouts.forgets, memory_order_acquire);
     uint64_t word = word_of(find_layout(look, &keep));
     if (keep)
@@ -196,7 +210,9 @@ uint64_t gt_layout_lookup_slow(uintptr_t look)
     return word;
 }
 
-/* Before the number: who sees the new epoch finds the cache empty. */
+/*
+ * Empties the cache before it sets the epoch: a thread that sees the new epoch finds no old entry.
+ */
 void gt_layouts_forget(uint32_t epoch)
 {
     atomic_fetch_add(&gt_layouts.forgets, 1);

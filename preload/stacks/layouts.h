@@ -8,17 +8,19 @@
  * |---|---|---|---|
  * | lookup (relaxed load) | nothing | sees all of an entry or none | may use an old one once more |
  * | insert (relaxed store, fence, load of `forgets`) | | later one stays | see below |
- * | forget (RMW of `forgets`, fence, relaxed stores) | | either insert sees the new number and
- * takes its entry out, or the entry is among those that forget empties | harmless twice |
+ * | forget (RMW of `forgets`, fence, relaxed stores) | | see below | harmless twice |
  *
- * A layout can be wrong only while one thread has unloaded a library (dlclose has not returned to
- * our hook), another one has already loaded a second one at its addresses and runs it: until the
- * epoch moves, a stack through that may come out wrong.
+ * Insert and forget at once: either insert sees the new number and takes its entry out, or the
+ * entry is among those that forget empties.
+ *
+ * A layout can be wrong only for a moment. One thread has unloaded a library, but its dlclose has
+ * not returned to our hook. Another thread has already loaded a second library at the same
+ * addresses, and runs it. Until the epoch changes, a stack through the second library may come out
+ * wrong.
  *
  * Any context after init. errno may change.
  */
-#ifndef GT_LAYOUTS_H
-#define GT_LAYOUTS_H
+#pragma once
 
 #include "cfi.h"
 
@@ -35,11 +37,13 @@
  * │ tag       [- 32] │ cfa (signed) │ [ra]  │ fp   │ d │ kind │
  * └──────────────────┴──────────────┴───────┴──────┴───┴──────┘
  *                     31          16 15   10
- * Slot and tag together are the address, in steps of GT_ARCH_CODE_ALIGN, times an odd number,
- * modulo 2^48 of bytes: no two addresses have both in common. d: the entry stands in the neighbour
- * of its slot. cfa is in steps of GT_ARCH_STACK_ALIGN. ra: words below the CFA, 0: in its register;
- * with the highest bit set, words above where the CFA is counted from. fp: words below the return
- * address, and one more; 0: it is not saved.
+ * - Slot and tag together are the address, in steps of GT_ARCH_CODE_ALIGN, times an odd number,
+ *   modulo 2^48 of bytes. No two addresses have both in common.
+ * - cfa: in steps of GT_ARCH_STACK_ALIGN.
+ * - ra: words below the CFA; 0: in its register. With the highest bit set: words above where the
+ *   CFA is counted from.
+ * - fp: words below the return address, plus one; 0: not saved.
+ * - d: the entry stands in the neighbour of its slot.
  */
 enum {
     GT_LAYOUT_SLOT_BITS = 14,
@@ -57,13 +61,13 @@ _Static_assert(GT_LAYOUT_CFA_SHIFT == GT_LAYOUT_RA_SHIFT + (GT_ARCH_RA_BELOW ? 0
 
 extern struct gt_layouts {
     _Atomic uint64_t cache[GT_LAYOUT_SLOTS];
-    _Atomic uint32_t epoch; /* the cache is of */
+    _Atomic uint32_t epoch; /* of the layouts in the cache */
     _Atomic uint32_t forgets;
 } gt_layouts;
 
 struct gt_layout_place {
     uint32_t slot;
-    uint64_t tag; /* where it stands in a word */
+    uint64_t tag; /* shifted to its place in a word */
 };
 
 static inline struct gt_layout_place gt_layout_place(uintptr_t look)
@@ -80,7 +84,7 @@ static inline enum gt_frame_kind gt_layout_kind(uint64_t word)
     return (enum gt_frame_kind)(word & GT_LAYOUT_KIND);
 }
 
-/* Bytes. */
+/* The CFA's offset in bytes. */
 static inline uintptr_t gt_layout_cfa(uint64_t word)
 {
     enum { DOWN = 64 - GT_LAYOUT_CFA_BITS - GT_ARCH_STACK_ALIGN };
@@ -88,7 +92,7 @@ static inline uintptr_t gt_layout_cfa(uint64_t word)
                                                                             << GT_ARCH_STACK_ALIGN;
 }
 
-/* Bytes below the CFA, where the return address is; 0: in its register. */
+/* How many bytes below the CFA the return address is; 0: in its register. */
 static inline uintptr_t gt_layout_ra(uint64_t word)
 {
     if (GT_ARCH_RA_BELOW)
@@ -98,7 +102,7 @@ static inline uintptr_t gt_layout_ra(uint64_t word)
     return above ? gt_layout_cfa(word) - 8 * words : 8 * words;
 }
 
-/* The same of the caller's fp; 0: not saved. */
+/* How many bytes below the CFA the caller's fp is; 0: not saved. */
 static inline uintptr_t gt_layout_fp(uint64_t word)
 {
     uintptr_t bytes = word >> (GT_LAYOUT_FP_SHIFT - 3) & GT_LAYOUT_FP_MAX << 3;
@@ -107,7 +111,7 @@ static inline uintptr_t gt_layout_fp(uint64_t word)
 
 uint64_t gt_layout_lookup_slow(uintptr_t look);
 
-/* The word of the layout at that address, as for gt_cfi_layout. Needs 1 KiB of stack at most. */
+/* The word of the layout at an address, as for gt_cfi_layout. Needs 1 KiB of stack at most. */
 static inline uint64_t gt_layout_lookup(uintptr_t look)
 {
     enum { DIFFERENT = 64 - GT_LAYOUT_TAG_BITS };
@@ -126,29 +130,38 @@ static inline uint64_t gt_layout_lookup(uintptr_t look)
 
 void gt_layouts_forget(uint32_t epoch);
 
-/* Before lookups in that epoch. */
+/* To be called before lookups in that epoch. */
 static inline void gt_layouts_are_of(uint32_t epoch)
 {
-    /* acquire: pairs with forget's release. */
+    /* acquire: pairs with the release in gt_layouts_forget. */
     if (__builtin_expect(atomic_load_explicit(&gt_layouts.epoch, memory_order_acquire) != epoch, 0))
         gt_layouts_forget(epoch);
 }
 
-/* Whether the page there can be read: asks the kernel. */
+/* Asks the kernel whether the page can be read. errno may change. */
 bool gt_page_readable(uintptr_t page);
 
-/* The same for all of a program's object, of at least a byte. errno is kept. */
+/*
+ * Asks the kernel whether an object of the program, of at least a byte, can be read. errno is kept.
+ */
 bool gt_can_read(const void *at, size_t size);
 
-/* A loaded object: where it begins, run-time address minus ELF address, its .eh_frame_hdr or 0. */
+/* The kernel's number of a thread of this process; 0: it has ended. Its clock's number tells. */
+uint32_t gt_number_of_thread(uintptr_t thread);
+
+/*
+ * A loaded object: where it begins, its run-time address minus its ELF address, its .eh_frame_hdr
+ * or 0.
+ */
 struct gt_layout_object {
     uintptr_t start, bias, hdr;
 };
 
-/* For a libc without _dl_find_object (before 2.35): what is at that address now. false: nothing. */
+/*
+ * Finds the object that is at an address now; false: none. gt_layouts_init sets it to libc's
+ * _dl_find_object (glibc 2.35 or later); for another libc capture.c sets it.
+ */
 extern bool (*gt_layouts_find)(uintptr_t pc, struct gt_layout_object *found);
 
-/* In the constructor. false: nothing finds objects. */
+/* In the constructor. false: there is no function to find objects. */
 bool gt_layouts_init(void);
-
-#endif

@@ -5,6 +5,8 @@
 
 #define MINOR(version) ((version) >> 16)
 
+enum { FUNCTION_CODE = 48 }; /* from 3.10 on */
+
 static const struct {
     uint32_t minor;
     struct gt_python_layout layout;
@@ -17,6 +19,7 @@ static const struct {
          .thread = {.frame = 24},
          .frame = {.code = 32, .previous = 24, .at = 104, .locals = 360},
          .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
+         .function_code = 16,
          .ascii = 48,
          .characters = 72,
          .dict = GT_PYTHON_DICT_OFFSET,
@@ -30,6 +33,7 @@ static const struct {
          .cframe = {.previous = 8},
          .frame = {.code = 32, .previous = 24, .at = 96, .locals = 352},
          .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
+         .function_code = FUNCTION_CODE,
          .ascii = 48,
          .characters = 72,
          .dict = GT_PYTHON_DICT_OFFSET,
@@ -42,6 +46,7 @@ static const struct {
          .cframe = {.frame = 8, .previous = 16},
          .frame = {.code = 32, .previous = 48, .at = 56, .last = 68, .locals = 72},
          .code = {.file = 112, .name = 128, .lines = 136, .first = 72, .instructions = 184},
+         .function_code = FUNCTION_CODE,
          .ascii = 48,
          .characters = 72,
          .dict = GT_PYTHON_DICT_APART,
@@ -55,6 +60,7 @@ static const struct {
          .cframe = {.frame = 0},
          .frame = {.code = 0, .previous = 8, .at = 56, .last = 70, .locals = 72},
          .code = {.file = 112, .name = 128, .lines = 136, .first = 68, .instructions = 192},
+         .function_code = FUNCTION_CODE,
          .ascii = 40,
          .characters = 56,
          .dict = GT_PYTHON_DICT_TAGGED,
@@ -62,20 +68,27 @@ static const struct {
      }},
 };
 
-/* Of _Py_DebugOffsets: the word at which each part begins, which is its structure's size. */
+/*
+ * For each part of _Py_DebugOffsets: the word where it begins, which is the size of the part's
+ * structure.
+ */
 static const struct published {
     uint32_t minor;
     uint8_t thread, frame, code, object;
     enum gt_python_dict dict;
+    uint8_t leaves;
 } published[] = {
-    {0x030d, 19, 28, 34, 44, GT_PYTHON_DICT_INLINE},
-    {0x030e, 22, 31, 39, 50, GT_PYTHON_DICT_NONE},
+    {0x030d, 19, 28, 34, 44, GT_PYTHON_DICT_INLINE, 2},
+    {0x030e, 22, 31, 39, 50, GT_PYTHON_DICT_NONE, 3},
 };
 enum { THREAD_FRAME = 4 };
 enum { FRAME_PREVIOUS = 1, FRAME_CODE = 2, FRAME_AT = 3, FRAME_LOCALS = 4, FRAME_OWNER = 5 };
 enum { CODE_FILE = 1, CODE_QUALIFIED_NAME = 3, CODE_LINES = 4, CODE_FIRST = 5, CODE_CODE = 9 };
 
-/* A member's offset, in a structure of a possible size. */
+/*
+ * A member's offset. *fits: cleared if the structure's size is impossible, or the member is not in
+ * it.
+ */
 static uint16_t member(const uint64_t *part, unsigned i, bool *fits)
 {
     enum { SIZE_MAX_ = 4096 };
@@ -105,11 +118,13 @@ static bool read_published(const struct published *p, uint32_t version, const ui
                  .lines = member(code, CODE_LINES, &fits),
                  .first = member(code, CODE_FIRST, &fits),
                  .instructions = member(code, CODE_CODE, &fits)},
+        .function_code = FUNCTION_CODE,
         .ascii = 40,
         .characters = 56,
         .dict = p->dict,
         .keys = 880,
         .values = 8,
+        .leaves = p->leaves,
     };
     return fits;
 }

@@ -1,46 +1,42 @@
 /*
- * Reading the interpreter's memory, where anything may not be as it has to be: for python.c, which
- * has the variables, and python_names.c.
+ * Reading the interpreter's memory, where nothing is sure to be as it has to be. For
+ * python_stack.c, which has the variables, and python_names.c.
  */
-#ifndef GT_PYTHON_MEMORY_H
-#define GT_PYTHON_MEMORY_H
+#pragma once
 
 #include "layouts.h"
 #include "python_layouts.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
-enum { GT_PYTHON_TYPE = 8, GT_PYTHON_SIZE = 16 }; /* in an object */
+enum { GT_PYTHON_TYPE = 8, GT_PYTHON_SIZE = 16 }; /* offsets in an object */
 enum { GT_PYTHON_PAGE = 4096, GT_PYTHON_PAGES = 1024 };
 
-/* The caller walks another thread's frames, which may have gone before it is back. */
+/* The calling thread walks another thread's frames, which may be gone before the walk is over. */
 extern __thread bool gt_python_of_other __attribute__((tls_model("initial-exec")));
 
 extern _Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES];
 
 /*
- * The kernel is asked for each page once: what a thread follows of its own is in use. What is
- * another one's may be given back when Python ends: asked each time.
+ * Whether memory can be read. For a thread's own frames the kernel is asked once for each page:
+ * that memory is in use. Python may free another thread's memory when it ends, so the kernel is
+ * asked each time.
  */
-static inline bool gt_python_can_read_page(uintptr_t page)
+bool gt_python_can_read_slow(uintptr_t at, size_t size);
+
+static inline _Atomic uintptr_t *gt_python_slot(uintptr_t page)
 {
-    _Atomic uintptr_t *slot = &gt_python_readable[page / GT_PYTHON_PAGE % GT_PYTHON_PAGES];
-    if (!gt_python_of_other && atomic_load_explicit(slot, memory_order_relaxed) == page)
-        return true;
-    if (!gt_page_readable(page))
-        return false;
-    atomic_store_explicit(slot, page, memory_order_relaxed);
-    return true;
+    return &gt_python_readable[page / GT_PYTHON_PAGE % GT_PYTHON_PAGES];
 }
 
 static inline bool gt_python_can_read(uintptr_t at, size_t size)
 {
-    uintptr_t page = at & ~(uintptr_t)(GT_PYTHON_PAGE - 1), end = at + size;
-    bool can = at >= GT_PYTHON_PAGE && end >= at && end <= UINTPTR_MAX - GT_PYTHON_PAGE;
-    for (; can && page < end; page += GT_PYTHON_PAGE)
-        can = gt_python_can_read_page(page);
-    return can;
+    uintptr_t page = at & ~(uintptr_t)(GT_PYTHON_PAGE - 1);
+    bool known = page && at - page <= GT_PYTHON_PAGE - size && size <= GT_PYTHON_PAGE &&
+                 atomic_load_explicit(gt_python_slot(page), memory_order_relaxed) == page;
+    return (__builtin_expect(known, 1) && !gt_python_of_other) || gt_python_can_read_slow(at, size);
 }
 
 static inline uintptr_t gt_python_word(uintptr_t at)
@@ -62,10 +58,27 @@ static inline bool gt_python_is_object(uintptr_t at, uintptr_t type, size_t size
            gt_python_word(at + GT_PYTHON_TYPE) == type;
 }
 
-/* A string's characters, where it is one. */
+/* The characters of a string. false: the object is none. */
 bool gt_python_read_text(uintptr_t at, struct gt_python_text *text);
 
-/* The innermost function of Python that a thread executes, which calls; its first local variable.
+static inline bool gt_python_is_text(const struct gt_python_text *text, const char *ascii)
+{
+    return text->width == 1 && text->length == strlen(ascii) &&
+           memcmp(text->at, ascii, text->length) == 0;
+}
+
+/* Whether the file is Python's own module for threads. */
+static inline bool gt_python_is_of_threading(const struct gt_python_text *file)
+{
+    static const char end[] = "/threading.py";
+    size_t n = sizeof end - 1;
+    return file->width == 1 && file->length >= n &&
+           memcmp((const char *)file->at + file->length - n, end, n) == 0;
+}
+
+/*
+ * The innermost function of Python that a thread, the caller, executes, and its first local
+ * variable.
  */
 struct gt_python_innermost {
     const struct gt_python_layout *layout;
@@ -74,4 +87,8 @@ struct gt_python_innermost {
 };
 bool gt_python_find_innermost(uintptr_t thread, struct gt_python_innermost *found);
 
-#endif
+/*
+ * The address that stands for a function, or for the function of a method; 0: the object is
+ * neither. file: where the function is.
+ */
+uint64_t gt_python_function(uintptr_t object, struct gt_python_text *file);

@@ -1,8 +1,10 @@
 /*
- * See python_names.h. A thread that makes another one executes threading's Thread.start, whose
- * first local variable is the new Thread. It has the interpreter's lock, so nothing of that changes
- * meanwhile. The name is in the object's dictionary, which has many forms: a table of keys, and
- * values beside the keys, in a table of their own, or in the object.
+ * See python_names.h. A thread that makes another thread executes threading's Thread.start, whose
+ * first local variable is the new Thread. The new thread will execute that object's method `run`,
+ * which executes its `_target` unless a class overrides it. The calling thread has the
+ * interpreter's lock, so the data do not change meanwhile. The name is in the object's dictionary,
+ * which has many forms. There is a table of keys. The values are beside the keys, in a table of
+ * their own, or in the object.
  */
 #include "python_names.h"
 
@@ -10,15 +12,15 @@
 
 #include <string.h>
 
-/* In type objects, and in dictionaries. */
-enum { BASIC_SIZE = 32, FLAGS = 168, DICT_OFFSET = 288 };
+/* Offsets in type objects, flags of a type, offsets in dictionaries. */
+enum { BASIC_SIZE = 32, FLAGS = 168, BASE = 256, DICT = 264, DICT_OFFSET = 288 };
 enum { INLINE_VALUES = 1 << 2, MANAGED_DICT = 1 << 4 }; /* of the flags */
 enum { DICT_KEYS = 32, DICT_VALUES = 40 };
 
-/* What stands before a managed object, in words. */
+/* Words before a managed object. */
 enum { DICT_BEFORE = 3, VALUES_BEFORE = 4 };
 
-/* A table of keys: its entries, and where in each of them the key is, the value behind it. */
+/* A table of keys: its entries, and where the key is in an entry. The value follows the key. */
 struct keys {
     uintptr_t entries;
     size_t n, entry, key;
@@ -29,7 +31,7 @@ static uint8_t byte(uintptr_t at)
     return *(const uint8_t *)at;
 }
 
-/* Before 3.11. */
+/* The format before 3.11. */
 static void read_old_keys(uintptr_t at, struct keys *k)
 {
     enum { SLOTS = 8, N = 32, INDICES = 40, ENTRY = 24, KEY = 8 };
@@ -58,26 +60,20 @@ static bool read_keys(const struct gt_python_layout *l, uintptr_t at, struct key
     return k->n <= ENTRIES_MAX && gt_python_can_read(k->entries, k->n * k->entry);
 }
 
-static bool is_text(const struct gt_python_text *text, const char *ascii)
-{
-    return text->width == 1 && text->length == strlen(ascii) &&
-           memcmp(text->at, ascii, text->length) == 0;
-}
-
-/* Which entry has that key; k->n: none. */
+/* The index of the entry with that key; k->n: there is none. */
 static size_t find_key(const struct keys *k, const char *name)
 {
     struct gt_python_text text;
     size_t i = 0;
     for (; i < k->n; i++) {
         uintptr_t key = gt_python_word(k->entries + i * k->entry + k->key);
-        if (key && gt_python_read_text(key, &text) && is_text(&text, name))
+        if (key && gt_python_read_text(key, &text) && gt_python_is_text(&text, name))
             break;
     }
     return i;
 }
 
-/* values: 0 for those behind their keys. */
+/* values: the table of values, or 0 if each value follows its key. */
 static bool get(const struct gt_python_layout *l, uintptr_t table, uintptr_t values,
                 const char *name, uintptr_t *value)
 {
@@ -101,7 +97,7 @@ static bool get_of_dict(const struct gt_python_layout *l, uintptr_t dict, const 
     return get(l, gt_python_word(dict + DICT_KEYS), values, name, value);
 }
 
-/* An object that has a dictionary of its own, or values in its place. */
+/* An attribute of an object that has a dictionary of its own, or values in its place. */
 static bool get_attribute(const struct gt_python_layout *l, uintptr_t object, const char *name,
                           uintptr_t *value)
 {
@@ -132,23 +128,45 @@ static bool get_attribute(const struct gt_python_layout *l, uintptr_t object, co
                 : values && get(l, gt_python_word(type + l->keys), values, name, value);
 }
 
-static bool ends_with(const struct gt_python_text *text, const char *end)
+/* An attribute of the object's class, or of the next class before it that has one. */
+static bool get_of_class(const struct gt_python_layout *l, uintptr_t object, const char *name,
+                         uintptr_t *value)
 {
-    size_t n = strlen(end);
-    return text->width == 1 && text->length >= n &&
-           memcmp((const char *)text->at + text->length - n, end, n) == 0;
+    enum { CLASSES_MAX = 16 };
+    uintptr_t type, dict, at = object + GT_PYTHON_TYPE;
+    for (int i = 0; i < CLASSES_MAX && gt_python_read_word(at, &type) && type; i++) {
+        if (!gt_python_read_word(type + DICT, &dict))
+            return false;
+        if (dict && get_of_dict(l, dict, name, value))
+            return true;
+        at = type + BASE;
+    }
+    return false;
 }
 
-bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME])
+/* The address of the function that a new thread executes for the Thread; 0: it is not known. */
+static uint64_t routine_of(const struct gt_python_layout *l, uintptr_t object)
+{
+    uintptr_t run, target;
+    struct gt_python_text file;
+    uint64_t pc = get_of_class(l, object, "run", &run) ? gt_python_function(run, &file) : 0;
+    if (!pc || !gt_python_is_of_threading(&file))
+        return pc;
+    return get_attribute(l, object, "_target", &target) ? gt_python_function(target, &file) : 0;
+}
+
+bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME], uint64_t *routine)
 {
     struct gt_python_innermost in;
     struct gt_python_text text;
     uintptr_t value;
     if (!gt_python_find_innermost(thread, &in) || in.layout->dict == GT_PYTHON_DICT_NONE ||
-        !(is_text(&in.function, "start") || is_text(&in.function, "Thread.start")) ||
-        !ends_with(&in.file, "/threading.py") ||
+        !(gt_python_is_text(&in.function, "start") ||
+          gt_python_is_text(&in.function, "Thread.start")) ||
+        !gt_python_is_of_threading(&in.file) ||
         !get_attribute(in.layout, in.local, "_name", &value) || !gt_python_read_text(value, &text))
         return false;
     gt_python_write(&text, name, GT_PYTHON_NAME);
+    *routine = routine_of(in.layout, in.local);
     return true;
 }

@@ -1,6 +1,5 @@
-/* What Python's threading module calls the threads that it makes. */
-#ifndef GT_PYTHON_NAMES_H
-#define GT_PYTHON_NAMES_H
+/* The names that Python's threading module gives the threads it makes, and what they execute. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,9 +7,9 @@
 enum { GT_PYTHON_NAME = 64 };
 
 /*
- * The caller, which Python knows by that, is in pthread_create(3): the name of the thread that it
- * makes; false: it is none of threading's, or Python tells the kernel itself, as from 3.14 on.
+ * The name of the thread that the caller makes in pthread_create(3), and the address of the
+ * function of Python that the thread will execute; 0: that is not known. thread: Python's state of
+ * the caller. false: threading does not make that thread, or Python tells the kernel the name
+ * itself, as from 3.14 on.
  */
-bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME]);
-
-#endif
+bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME], uint64_t *routine);

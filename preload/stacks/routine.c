@@ -1,13 +1,13 @@
 /*
- * See routine.h. libstdc++ hands pthread_create a routine of its own and a std::thread::_State*.
- * Its layout is ABI (GLIBCXX_3.4.22): a vtable whose third entry is _M_run, an override of
- * std::thread::_State_impl<_Invoker<tuple<Callable, Args…>>>; then the tuple, in reverse order: the
- * callable last. _M_run names a lambda or functor by its type; a plain function, passed as a
- * pointer, has to be read from the object.
+ * See routine.h. libstdc++ gives pthread_create a routine of its own and a std::thread::_State*.
+ * The layout of _State is ABI (GLIBCXX_3.4.22). It begins with a vtable whose third entry is
+ * _M_run, an override of std::thread::_State_impl<_Invoker<tuple<Callable, Args…>>>. Then comes the
+ * tuple in reverse order, with the callable last. For a lambda or functor, _M_run's name has its
+ * type. A plain function is passed as a pointer, which has to be read from the object.
  */
 #include "routine.h"
 
-#include "symbolize/modules.h"
+#include "symbolize/elf/modules.h"
 
 #include <malloc.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const void *last_code_pointer(void *const *state)
 const void *gt_routine_of(void *(*start)(void *), void *arg)
 {
     const void *entry = (const void *)(uintptr_t)start;
-    if (!module_of(entry)) /* else no need for the loader's lock */
+    if (!module_of(entry)) /* otherwise the loader's lock is not needed */
         gt_modules_refresh();
     if (!arg || !is_libstdcxx(module_of(entry)))
         return entry;

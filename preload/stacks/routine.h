@@ -1,8 +1,5 @@
-/* What a new thread will really run, behind the trampolines of language runtimes. */
-#ifndef GT_ROUTINE_H
-#define GT_ROUTINE_H
+/* What a new thread will run, behind the trampolines of language runtimes. */
+#pragma once
 
-/* `start`, or for std::thread of libstdc++ the callable that its routine will call. */
+/* Returns `start`, or for std::thread of libstdc++ the callable that `start` will call. */
 const void *gt_routine_of(void *(*start)(void *), void *arg);
-
-#endif

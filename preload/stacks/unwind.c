@@ -4,7 +4,7 @@
 #include "layouts.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/stacks.h"
+#include "encoder/thread/stacks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,15 +23,18 @@ static inline bool is_ours(uint64_t pc)
 
 /* Memory ------------------------------------------------------------------------------------- */
 
-/* What of the stack can be read: [lo, hi). */
+/* The part of a stack that can be read: [lo, hi). */
 struct range {
     uintptr_t lo, hi;
-    bool whole;     /* hi is the stack's end; else there may be more */
-    bool copied;    /* it is a copy's, which ends there */
-    uintptr_t away; /* how far from the stack that is */
+    bool whole;     /* hi is the stack's end; else more may be readable */
+    bool copied;    /* the stack is a copy, which ends there */
+    uintptr_t away; /* how far the copy is from the stack */
 };
 
-/* Whether [r->lo, end) can be read. A frame this big on a stack of unknown size is given up. */
+/*
+ * Whether [r->lo, end) can be read, which extends r. A frame too big on a stack of unknown size is
+ * given up.
+ */
 __attribute__((noinline)) static bool extend(struct range *r, uintptr_t end)
 {
     enum { PAGES_MAX = 64 };
@@ -57,7 +60,7 @@ static inline uintptr_t page_of(uintptr_t address)
     return address & ~(uintptr_t)(PAGE - 1);
 }
 
-/* From sp upward, and of the red zone what is in the same page. */
+/* The stack from sp upward, with the red zone as far as it is in the same page. */
 static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
 {
     uintptr_t page = page_of(sp), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
@@ -79,18 +82,18 @@ static inline uintptr_t word_in(const struct range *r, uintptr_t address)
 /* Steps -------------------------------------------------------------------------------------- */
 
 struct state {
-    uintptr_t pc;   /* return address; of an interrupted instruction one more than its own */
-    uintptr_t look; /* the address to find the layout for */
+    uintptr_t pc;   /* return address, or one more than an interrupted instruction's address */
+    uintptr_t look; /* the address to look up the layout for */
     uintptr_t sp, fp;
-    uintptr_t fp_at;   /* where fp was read; 0: not since the frame before */
-    uintptr_t ra;      /* what is interrupted has it in a register, perhaps; 0: nothing is */
-    uint32_t ra_below; /* as in struct gt_step, of pc */
+    uintptr_t fp_at;   /* where fp was read; 0: the frame before has the same */
+    uintptr_t ra;      /* from a register of interrupted code, perhaps; 0: not interrupted */
+    uint32_t ra_below; /* where pc was read, as in struct gt_step */
     struct range r;
-    bool interrupted; /* pc is none of a call */
-    bool plain;       /* nothing but stack words decided: the frames can be remembered */
+    bool interrupted; /* pc is not a call's return address */
+    bool plain;       /* only words of the stack decided: the frames can be remembered */
 };
 
-/* CUT: it may go on, but the copy does not. */
+/* CUT: the stack may go on, but the copy ends. */
 enum outcome { GO_ON, END, BROKEN, ODD_FRAME, CUT };
 
 static inline enum outcome out_of(const struct range *r)
@@ -98,7 +101,7 @@ static inline enum outcome out_of(const struct range *r)
     return r->copied ? CUT : BROKEN;
 }
 
-/* How far below sp the pc was read; where that is the same everywhere, nobody needs to note it. */
+/* How far below sp the pc was read. Where this is the same for all frames, it is not noted. */
 static inline uintptr_t ra_below(uint32_t noted)
 {
     return GT_ARCH_RA_BELOW ? GT_ARCH_RA_BELOW : noted;
@@ -125,7 +128,7 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t bel
         return out_of(&s->r);
     if (__builtin_expect(fp_below > cfa - s->sp, 0)) {
         /*
-         * Interrupted between restoring fp and returning: compilers do not tell that it is back. In
+         * Interrupted between restoring fp and returning: compilers do not say that fp is back. In
          * a copy, which has no red zone, the register has it.
          */
         if (s->r.copied)
@@ -145,8 +148,8 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t bel
 }
 
 /*
- * Code that calls another one's, and then gives back its frame and returns at once, as Python's
- * trampolines do: its own instructions tell how.
+ * The step for code that calls a function, then frees its frame and returns at once, as Python's
+ * trampolines do: its own instructions tell its frame.
  */
 static enum outcome step_returning(struct state *s)
 {
@@ -158,9 +161,10 @@ static enum outcome step_returning(struct state *s)
 }
 
 /*
- * Where nothing is known, as in the procedure linkage table of aarch64: what is interrupted may
- * have its return address in the register; or that is of a call of its own, and it is seen twice.
- * Else the frame pointer may be one: libunwind's conditions.
+ * The step where nothing is known, as in the procedure linkage table of aarch64. An interrupted
+ * function may have its return address in the register. If the register still has that of a call
+ * which the function made, the function appears twice. Otherwise fp may be a frame pointer:
+ * libunwind's conditions.
  */
 static enum outcome step_guess(struct state *s)
 {
@@ -186,7 +190,10 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
     return outcome;
 }
 
-/* What is interrupted may just have taken registers from the page below, or run off its stack. */
+/*
+ * The range at an interrupted instruction. The instruction may just have read registers from the
+ * page below, or may have run off its stack.
+ */
 static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
 {
     if (!gt_page_readable(page_of(sp)))
@@ -197,7 +204,7 @@ static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
     return r;
 }
 
-/* At what was interrupted, with what can be read there. */
+/* Goes on at the interrupted instruction, with the range that can be read there. */
 static enum outcome resume_at(struct state *s, const struct gt_arch_registers *regs, struct range r)
 {
     s->plain = false;
@@ -206,14 +213,14 @@ static enum outcome resume_at(struct state *s, const struct gt_arch_registers *r
     s->sp = regs->sp;
     s->ra = regs->ra;
     s->look = regs->pc;
-    s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
+    s->pc = s->look + 1; /* like a return address: readers of stacks subtract 1 again */
     s->r = r;
-    /* The stack that a handler with one of its own has interrupted is in no copy. */
+    /* If the handler has a stack of its own, the interrupted stack is in no copy. */
     bool elsewhere = r.copied && s->sp - r.lo > r.hi - r.lo;
     return elsewhere || s->sp & 7 ? BROKEN : GO_ON;
 }
 
-/* In the kernel's struct rt_sigframe. */
+/* The step through a signal's frame, the kernel's struct rt_sigframe. */
 static enum outcome step_signal(const struct gt_trail *t, struct state *s)
 {
     uintptr_t context = s->sp + GT_ARCH_SIGNAL_CONTEXT;
@@ -246,8 +253,9 @@ static inline enum outcome step(const struct gt_trail *t, struct state *s, uint6
 /* The trail ---------------------------------------------------------------------------------- */
 
 /*
- * The frames remembered outward of i, whose own registers are as now, are as they were if the words
- * that the walk read are: a walk depends on nothing else. Returns the first that is not.
+ * Checks the remembered frames outward of i; i's own registers are as now. These frames are
+ * unchanged if the words that the walk read are: a walk depends on nothing else. Returns the first
+ * changed frame.
  */
 static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
 {
@@ -269,13 +277,16 @@ static bool same_state(const struct gt_path *p, uint32_t i, const struct state *
     return step->sp == s->sp && p->pcs[i + 1] == s->pc && !((step->fp ^ s->fp) & step->fp_mask);
 }
 
-/* The frame's fp has been read at `at`; 0: it has not, or it makes no difference. */
+/* Notes that the frame's fp was read at `at`; 0: it was not read, or makes no difference. */
 static void set_fp_at(struct gt_step *step, uintptr_t at)
 {
     step->fp_at = at && step->fp_mask ? at : (uintptr_t)&step->fp;
 }
 
-/* n fresh frames end where the remembered frame `join` goes on, at s; NULL: they are all. */
+/*
+ * Remembers n fresh frames; they end where the remembered frame `join` goes on, at s. s NULL: they
+ * are all.
+ */
 static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t join,
                      const struct state *s)
 {
@@ -312,13 +323,15 @@ static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t
     p->frames = GT_TRAIL_MAX - (join - n);
 }
 
-/* Whether the stack as remembered from frame `join` on, with n before it, is cut where it was. */
+/*
+ * Whether the stack, remembered from frame `join` on, with n frames before it, is cut where it was.
+ */
 static bool fits(const struct gt_path *p, uint32_t n, uint32_t join)
 {
     return p->cut ? n == join : n <= join;
 }
 
-/* Returns how many remain. */
+/* Copies pcs without ours. Returns how many remain. */
 static uint32_t without_ours(uint64_t *to, const uint64_t *pcs, uint32_t n)
 {
     uint32_t kept = 0;
@@ -340,7 +353,19 @@ uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n)
     return t->fresh_pcs + 1;
 }
 
-/* Where the frame ends of which this is the beginning. 0: it is none of a function that knows. */
+uint32_t gt_trail_frames(struct gt_trail *t, uint64_t *pcs, uintptr_t *sp)
+{
+    const struct gt_path *p = gt_trail_last(t);
+    uint32_t kept = 0;
+    for (uint32_t i = gt_path_first(p); i < GT_TRAIL_MAX; i++) {
+        pcs[kept] = p->pcs[i + 1];
+        sp[kept] = p->step[i].sp;
+        kept += !is_ours(p->pcs[i + 1]);
+    }
+    return kept;
+}
+
+/* The end of the frame that begins at `frame`. 0: the frame's function has no information. */
 static uintptr_t end_of_frame(const uintptr_t *frame, uintptr_t within)
 {
     uintptr_t fp_below = GT_ARCH_RA_BELOW ? GT_ARCH_RA_BELOW + sizeof *frame
@@ -348,7 +373,7 @@ static uintptr_t end_of_frame(const uintptr_t *frame, uintptr_t within)
     return fp_below ? (uintptr_t)frame + fp_below : 0;
 }
 
-/* Our callers up to the program: all our code keeps frame pointers. */
+/* Goes to the program's frame: through our callers, which all keep frame pointers. */
 static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame,
                   uintptr_t within)
 {
@@ -374,7 +399,10 @@ static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *fr
     return s->sp && !(s->sp & 7);
 }
 
-/* The path that begins where s is; else the one before the last, which may well come again. */
+/*
+ * The path that begins where s is; else the path before the last, as that stack may well come
+ * again.
+ */
 static struct gt_path *choose(struct gt_trail *t, const struct state *s)
 {
     struct gt_path *p = gt_trail_last(t);
@@ -383,7 +411,7 @@ static struct gt_path *choose(struct gt_trail *t, const struct state *s)
         return p;
     t->last ^= 1;
     p = gt_trail_last(t);
-    if (t->used < 2) { /* its pages are not read before they are written: they come at once so */
+    if (t->used < 2) { /* its pages are first written, not read: so they are mapped at once */
         p->frames = 0;
         t->used++;
     }
@@ -440,7 +468,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
 }
 
 /*
- * The return addresses from s on, `max` at most, without the trail, and where their frames begin.
+ * Walks from s on without the trail: at most `max` return addresses, and where their frames begin.
  * *last: why there are no more.
  */
 static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *s, uint64_t *pcs,
@@ -459,20 +487,20 @@ static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *
     return n;
 }
 
-/* The same from an interrupted instruction on. */
+/* As walk_on, from an interrupted instruction on. */
 static uint32_t walk_interrupted(const struct gt_trail *t, uint32_t epoch, struct state *s,
                                  uint64_t *pcs, uintptr_t *sp, enum outcome *last)
 {
     uint32_t n = walk_on(t, epoch, s, pcs, sp, GT_FRAMES_MAX, last);
     if (n)
-        pcs[0]--; /* an address to look at, as all have in `look` */
+        pcs[0]--; /* the instruction's own address */
     return n;
 }
 
 __attribute__((noinline)) bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch)
 {
     struct state s;
-    enum { DEPTH = 1000 }; /* of a handler */
+    enum { DEPTH = 1000 }; /* frames of a handler */
     const uintptr_t *frame = __builtin_frame_address(0);
     gt_layouts_are_of(epoch);
     enum outcome outcome = start(t, &s, frame, gt_arch_within(frame)) ? GO_ON : BROKEN;
@@ -533,8 +561,9 @@ void gt_trail_begin(struct gt_trail *t, size_t size)
 }
 
 /*
- * The kernel keeps this much below the main thread's stack free of mappings (mmap_base in
- * arch/x86/mm/mmap.c, as arm64's, leaves at least 128 MiB), so anything in there is that stack.
+ * How much the kernel keeps free of mappings below the end of the main thread's stack, so that any
+ * address in there is that stack's. (mmap_base in arch/x86/mm/mmap.c, as arm64's, leaves at least
+ * 128 MiB.)
  */
 #define MAIN_STACK (64u << 20)
 
@@ -542,7 +571,10 @@ bool gt_unwind_init(uintptr_t start_of_ours, uintptr_t end_of_ours)
 {
     unwind.own_start = start_of_ours;
     unwind.own_size = end_of_ours - start_of_ours;
-    /* What the program's first instruction found: argc, and above it only more of the stack. */
+    /*
+     * The stack pointer at the program's first instruction: argc, and above it only more of the
+     * stack.
+     */
     uintptr_t *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
     if (stack_end) {
         unwind.main_hi = *stack_end & ~(uintptr_t)7;

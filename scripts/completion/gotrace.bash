@@ -59,6 +59,8 @@ _gotrace_options_or_files() { # word, options
     fi
 }
 
+_gotrace_commands="view report info top why sql export recover cut convert merge symbolize stacks attach detach start stop snapshot doctor"
+
 _gotrace_process() { # word
     if [[ $1 == -* && ${COMP_WORDS[1]} == start ]]; then
         _gotrace_words "$1" --cpu= --help
@@ -91,7 +93,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export recover cut convert merge symbolize stacks attach detach start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "$_gotrace_commands help" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -118,13 +120,16 @@ _gotrace() {
     fi
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
+    1help) _gotrace_words "$cur" "$_gotrace_commands" ;;
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --at= --whole --help ;;
-    1info) _gotrace_options_or_files "$cur" --check --thread= --idle= --wide --json --help ;;
+    1report) _gotrace_options_or_files "$cur" --output= --from= --to= --whole --as= --help ;;
+    1doctor) _gotrace_options_or_files "$cur" --json --help ;;
+    1info) _gotrace_options_or_files "$cur" --check -n --thread= --idle= --wide --json --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
         --skip= --focus= --thread= --from= --to= --task= --wide --idle= --json --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
-    1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --idle= --skip= --frames= --wide --json --help ;;
-    1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
+    1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --as= --idle= --skip= --frames= --wide --json --timeline --page= --help ;;
+    1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --min-width= --help ;;
     1recover) _gotrace_options_or_files "$cur" --output= --clean= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --holds --output= --help ;;

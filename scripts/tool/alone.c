@@ -10,18 +10,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For so long, in seconds, a command is good after its client was last seen waiting. */
+/* How long, in seconds, a command stays valid after its client last renewed it. */
 #define LEASE_S 2
 
 struct program {
     pid_t pid;
-    FILE *maps; /* locked: clients take turns */
-    int memory; /* of one execution of the program: exec ends it */
+    FILE *maps; /* locked, so that clients take turns */
+    int memory; /* valid until the program calls exec */
     uint64_t page;
     uint64_t attend;
 };
 
-/* What the kernel says of it ------------------------------------------------------------------- */
+/* What the kernel says ------------------------------------------------------------------------- */
 
 FILE *gt_open_proc(pid_t pid, const char *name)
 {
@@ -34,15 +34,26 @@ FILE *gt_open_proc(pid_t pid, const char *name)
 
 const char *gt_stat_of(pid_t pid, char *text, size_t size)
 {
-    char name[32]; /* of the thread alone: the sums over all threads of a process take their time */
+    char name[32]; /* of the thread alone: sums over all threads of a process are slow */
     snprintf(name, sizeof name, "task/%d/stat", pid);
     FILE *f = gt_open_proc(pid, name);
     size_t n = f ? fread(text, 1, size - 1, f) : 0;
     if (f)
         fclose(f);
     text[n] = 0;
-    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
+    const char *end = strrchr(text, ')'); /* end of the name, which may contain anything */
     return end ? end + 1 : NULL;
+}
+
+long gt_sysctl(const char *path, long missing)
+{
+    long value = missing;
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%ld", &value) != 1)
+        value = missing;
+    if (f)
+        fclose(f);
+    return value;
 }
 
 long gt_status_of(pid_t pid, const char *line_name)
@@ -60,16 +71,16 @@ long gt_status_of(pid_t pid, const char *line_name)
     return number;
 }
 
-/* More than we are, as all in a container may be: by itself, and not for what we ask of it. */
+/* Compares with our own filters, as all processes in a container may have some. */
 bool gt_is_confined(pid_t pid)
 {
     return gt_status_of(pid, "Seccomp:") > gt_status_of(0, "Seccomp:") ||
            gt_status_of(pid, "Seccomp_filters:") > gt_status_of(0, "Seccomp_filters:");
 }
 
-/* Its memory ----------------------------------------------------------------------------------- */
+/* The program's memory ------------------------------------------------------------------------- */
 
-/* 0; -ESRCH: it is gone. */
+/* Reads memory; 0, or -ESRCH: the program is gone. */
 static int get(const struct program *p, uint64_t at, void *to, size_t size)
 {
     return pread(p->memory, to, size, (off_t)at) == (ssize_t)size ? 0 : -ESRCH;
@@ -121,7 +132,7 @@ static int open_program(struct program *p)
     return find_page(p);
 }
 
-/* Whether the page is one that we know and its process the one we mean: not a child of vfork's. */
+/* Whether the page is of our version, and of the process we mean, not of its parent by vfork. */
 static int check(struct program *p)
 {
     struct gt_control_page page;
@@ -130,7 +141,7 @@ static int check(struct program *p)
         return error;
     if (page.version != GT_CONTROL_VERSION)
         return -EPROTO;
-    long pid = gt_status_of(p->pid, "NSpid:"); /* as it is called itself, in its container */
+    long pid = gt_status_of(p->pid, "NSpid:"); /* its pid in its own container */
     if (page.pid < 0 && (!pid || page.pid == -pid))
         return -ENOTCONN;
     if (!page.pid || (pid && page.pid != pid))
@@ -158,7 +169,7 @@ int gt_alone_look(pid_t pid)
 
 /* Asking --------------------------------------------------------------------------------------- */
 
-/* Moved on, a command stays good; 0: it is good no more. */
+/* Sets the time until which the command is valid; 0: withdraws the command. */
 static int put_until(const struct program *p, int64_t until)
 {
     return PUT(p, until, &until);
@@ -176,7 +187,7 @@ bool gt_has_threads(pid_t pid)
     char path[64];
     struct stat st;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
-    return stat(path, &st) == 0 && st.st_nlink > 3; /* a link for each, and two of its own */
+    return stat(path, &st) == 0 && st.st_nlink > 3; /* a link for each thread, and two more */
 }
 
 static void wait_a_little(void)
@@ -185,7 +196,7 @@ static void wait_a_little(void)
     nanosleep(&tick, NULL);
 }
 
-/* Until what the program has begun for a client before us is done. */
+/* Waits until the program has finished a command of a client before us. */
 static int await_turn(const struct program *p)
 {
     time_t end = time(NULL) + GT_PATIENCE_S;
@@ -214,7 +225,7 @@ static int write_command(const struct program *p, uint32_t command, const char *
     return error ? error : PUT(p, asked, number);
 }
 
-/* 0: begun, or even done; -ETIMEDOUT, -EAGAIN: withdrawn. */
+/* Waits until the program begins the command; -ETIMEDOUT, -EAGAIN: the command is withdrawn. */
 static int await_begin(const struct program *p, uint32_t number)
 {
     time_t end = time(NULL) + GT_ALONE_BEGIN_S;

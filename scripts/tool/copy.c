@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child's exit status, or that of one that failed. */
+/* Returns the child's exit status; GT_EXIT_FAILED if a signal ended the child. */
 static int make_in_child(const char *path, const char *otherwise, gt_copy_fn *make, const void *of,
                          const char *output)
 {

@@ -1,19 +1,16 @@
 /*
- * Files that commands read in place of others. A child makes each: what it comes to know, and what
- * damaged files do to it, stays there.
+ * Makes files that commands read in place of others. A child process makes each one, so that its
+ * memory, and what damaged files do to it, do not matter to the command.
  */
-#ifndef GT_COPY_H
-#define GT_COPY_H
+#pragma once
 
 #include <stdbool.h>
 
-/* Writes it to the file `output`, which is there and empty. false: why not was said. */
+/* Writes the copy to the file `output`, which exists and is empty. false: it printed an error. */
 typedef bool gt_copy_fn(const void *of, const char *output);
 
 /*
- * A path to that in place of the file `path`, made the first time; it has no other name, and is
- * there for as long as we run. NULL: it could not be made, and why was said, after `otherwise`.
+ * The path of the copy of the file `path`, which the first call makes. The copy has no other name,
+ * and exists as long as this process runs. NULL: failed; a message with `otherwise` says why.
  */
 const char *gt_copy_once(const char *path, const char *otherwise, gt_copy_fn *make, const void *of);
-
-#endif

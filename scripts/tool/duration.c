@@ -1,11 +1,12 @@
-/* Times as people write and read them: see tool.h. */
+/* Reads and prints times and numbers as people write them: see tool.h. */
 #include "tool.h"
 
-#include "preload/options.h"
+#include "preload/control/options.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
-/* Four digits. */
+/* Prints four digits, or whole nanoseconds. */
 const char *gt_duration(uint64_t ns)
 {
     static const struct {
@@ -21,6 +22,15 @@ const char *gt_duration(uint64_t ns)
     double value = (double)ns / units[u].ns;
     int decimals = u == 3 ? 0 : value < 10 ? 3 : value < 100 ? 2 : 1;
     snprintf(s, sizeof *text, "%.*f%s", decimals, value, units[u].name);
+    return s;
+}
+
+const char *gt_count(uint64_t n, const char *noun)
+{
+    static char text[8][64];
+    static unsigned turn;
+    char *s = text[turn++ % 8];
+    snprintf(s, sizeof *text, "%" PRIu64 " %s%s", n, noun, n == 1 ? "" : "s");
     return s;
 }
 

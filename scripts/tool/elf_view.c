@@ -10,7 +10,7 @@
 #define ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 #define CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
-/* size bytes at the offset, or NULL. */
+/* `size` bytes at the offset; NULL: the file is too short. */
 static const void *at(const struct gt_elf_view *v, uint64_t offset, uint64_t size)
 {
     return offset <= v->size && size <= v->size - offset ? v->base + offset : NULL;
@@ -28,7 +28,7 @@ static const ElfW(Phdr) * header_at(const struct gt_elf_view *v, int i)
     return at(v, e->e_phoff + (uint64_t)i * sizeof(ElfW(Phdr)), sizeof(ElfW(Phdr)));
 }
 
-/* Where an address lies in the file; beyond its end when it does not. */
+/* The file offset of an address; UINT64_MAX: the address is not in the file. */
 static uint64_t offset_of(const struct gt_elf_view *v, uint64_t address)
 {
     const ElfW(Phdr) * ph;
@@ -74,6 +74,51 @@ static bool has_go_note(const struct gt_elf_view *v, const ElfW(Phdr) * ph)
     return note && note->n_namesz == 4 && memcmp(note + 1, "Go\0", 4) == 0;
 }
 
+/* The section .text; NULL: there is none, or no names of sections. */
+static const ElfW(Shdr) * find_text(const struct gt_elf_view *v)
+{
+    const ElfW(Ehdr) *e = (const void *)v->base;
+    const ElfW(Shdr) *sections = at(v, e->e_shoff, (uint64_t)e->e_shnum * sizeof *sections);
+    if (!e->e_shoff || !sections || e->e_shstrndx >= e->e_shnum)
+        return NULL;
+    for (int i = 0; i < e->e_shnum; i++) {
+        const char *name = text_at(v, sections[e->e_shstrndx].sh_offset + sections[i].sh_name);
+        if (name && strcmp(name, ".text") == 0)
+            return &sections[i];
+    }
+    return NULL;
+}
+
+/*
+ * Whether the table of .eh_frame_hdr has a function of .text that is not startup code. Its format
+ * is in the Linux Standard Base; the linkers write it with these three encodings. Each program has
+ * entries for what the linker makes (.plt) and for crt1.o, whose text begins at the entry point.
+ */
+static bool has_unwind_tables(const struct gt_elf_view *v, const ElfW(Phdr) * ph)
+{
+    enum { LEAST = 64 /* bytes: startup code alone has less */, STARTUP = 64 };
+    static const unsigned char usual[] = {1, 0x1b, 0x03, 0x3b};
+    const struct {
+        unsigned char encodings[4];
+        int32_t eh_frame;
+        uint32_t count;
+        int32_t entry[][2]; /* the function and its description, from the header's address on */
+    } *table = at(v, ph->p_offset, ph->p_filesz);
+    const ElfW(Shdr) *text = find_text(v);
+    if (!table || ph->p_filesz < sizeof *table)
+        return false;
+    if (!text || memcmp(table->encodings, usual, sizeof usual) != 0)
+        return ph->p_filesz >= LEAST;
+    ElfW(Addr) start = ((const ElfW(Ehdr) *)(const void *)v->base)->e_entry;
+    size_t room = (ph->p_filesz - sizeof *table) / sizeof *table->entry;
+    for (size_t i = 0; i < table->count && i < room; i++) {
+        ElfW(Addr) function = ph->p_vaddr + (ElfW(Addr))(int64_t)table->entry[i][0];
+        if (function - text->sh_addr < text->sh_size && function - start >= STARTUP)
+            return true;
+    }
+    return false;
+}
+
 static void read_headers(struct gt_elf_view *v)
 {
     const ElfW(Phdr) * ph;
@@ -82,6 +127,7 @@ static void read_headers(struct gt_elf_view *v)
         switch (ph->p_type) {
         case PT_INTERP: v->interpreter = text_at(v, ph->p_offset); break;
         case PT_DYNAMIC: read_dynamic(v, ph); break;
+        case PT_GNU_EH_FRAME: v->unwinds = has_unwind_tables(v, ph); break;
         case PT_NOTE: v->go |= has_go_note(v, ph); break;
         }
     }
@@ -98,7 +144,7 @@ bool gt_elf_view(struct gt_elf_view *v, const void *base, size_t size)
     return true;
 }
 
-/* Of both classes the machine stands at the same place. */
+/* e_machine, which is at the same offset in both classes. */
 static unsigned machine(const struct gt_elf_view *v)
 {
     const unsigned char *p = v->base + offsetof(Elf64_Ehdr, e_machine);

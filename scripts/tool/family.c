@@ -6,11 +6,11 @@
 #include "tool.h"
 
 #include "encoder/base/log.h"
-#include "encoder/format.h"
-#include "encoder/live.h"
-#include "preload/census.h"
-#include "preload/descent.h"
-#include "preload/options.h"
+#include "encoder/format/format.h"
+#include "encoder/drain/live.h"
+#include "preload/life/census.h"
+#include "preload/life/descent.h"
+#include "preload/control/options.h"
 #include "scripts/tool/recover/boxed.h"
 #include "scripts/tool/recover/clean.h"
 #include "scripts/tool/rewrite/merging.h"
@@ -28,7 +28,7 @@
 
 static struct {
     char *output, *directory;
-    char *around; /* the folder that it is in; NULL: none of ours */
+    char *around; /* our directory around `directory`; NULL: none */
     bool quiet;
 } family;
 
@@ -40,7 +40,7 @@ static void set(const char *variable, const char *value)
         gt_fail(GT_EXIT_OURS, "no memory");
 }
 
-/* No more than can be put together. */
+/* Limits the number of recorded processes, as no more than GT_MERGED_MAX traces can be merged. */
 static void bound(void)
 {
     char number[16];
@@ -57,9 +57,9 @@ static void bound(void)
 }
 
 /*
- * A server's processes may give up being root, and write there all the same. Strangers must not:
- * the folder is within one that only root can list, and its name, in which nobody guesses 128 bits,
- * is known to who has the environment of a process of the family.
+ * Lets a server's processes write to the directory after they have given up root, but no other
+ * users' processes. The directory is inside one that only root can list, and has 128 random bits in
+ * its name. Only readers of the environment of a process of the family know the name.
  */
 static bool open_to_others(void)
 {
@@ -74,8 +74,8 @@ static bool open_to_others(void)
 }
 
 /*
- * The user started this process, and all others are children, which say what they have lost and no
- * more: their files are of no interest to the user.
+ * Makes this process the root of the family, as the user started it. All other processes are
+ * children, which report only what they have lost: their files are of no interest to the user.
  */
 static void be_root(const char *pattern)
 {
@@ -84,11 +84,12 @@ static void be_root(const char *pattern)
     set(GT_ROOT_PID, number);
     gt_options_refusal("GOTRACE_OUTPUT", pattern);
     set(GT_ROOT_OUTPUT, gt_options.output);
+    set(GT_ROOT_MERGED, family.output);
     if (!family.quiet)
         unsetenv("GOTRACE_QUIET");
 }
 
-/* What the processes would say of the environment, did they not have to be quiet; and once. */
+/* Reports faults in the environment, once, as the processes have to be quiet about them. */
 static void say_what_is_wrong(void)
 {
     gt_log_init();
@@ -115,7 +116,7 @@ static void prepare(void)
         gt_fail(GT_EXIT_OURS, "no memory");
     if (!mkdtemp(family.directory) || (geteuid() == 0 && !open_to_others()))
         gt_fail(GT_EXIT_OURS, "%s: %s", family.directory, strerror(errno));
-    /* A program that becomes another one keeps its number, and perhaps its name. */
+    /* %u, as a process that calls exec keeps its pid, and perhaps its name. */
     if (asprintf(&pattern, "%s/%%p-%%u-%%e", family.directory) < 0)
         gt_fail(GT_EXIT_OURS, "no memory");
     set("GOTRACE_OUTPUT", pattern);
@@ -137,13 +138,16 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of a process that runs, or of no use: the trace that it goes on with is read. */
+/*
+ * Whether the file is a black box, of a running process or not recovered. It is left out: the trace
+ * that it continues is read.
+ */
 static bool is_box(const char *name)
 {
     return gt_boxed_trace_length(name) > 0;
 }
 
-/* The line table beside a trace of the format go1.5. */
+/* Whether the file is the line table beside a trace of the format go1.5. */
 static bool is_line_table(const char *name)
 {
     char path[PATH_MAX];
@@ -154,7 +158,7 @@ static bool is_line_table(const char *name)
     return n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* The library makes no others. */
+/* Whether the file is regular, as all the library's files are. */
 static bool is_regular(DIR *dir, const char *name)
 {
     struct stat st;
@@ -184,14 +188,14 @@ static struct traces find(void)
     return found;
 }
 
-/* What it says about a file ends the process. */
+/* Merges in a process of its own, as a failure ends the process with a message. */
 static void merge(const void *arg)
 {
     const struct traces *t = arg;
     gt_merging_do(&(struct gt_merging){.inputs = t->path, .n = t->n, .output = family.output});
 }
 
-/* A process has several when it became another program. */
+/* How many processes the traces are of: a process that called exec has several traces. */
 static size_t processes_of(const struct traces *t)
 {
     size_t n = 0;
@@ -230,7 +234,7 @@ static void report(const struct traces *t)
     uint32_t more = gt_census_refused();
     stat(family.output, &st);
     if (!family.quiet)
-        gt_say("%s: %.1f KiB, %zu process%s; view: gotrace view %s", family.output,
+        gt_say("%s: %.1f KiB, %zu process%s; next: gotrace why %s", family.output,
                (double)st.st_size / 1024, n, n == 1 ? "" : "es", family.output);
     if (more && !family.quiet)
         gt_say("GOTRACE_MAX_PROCESSES=%u: %u more were not recorded",

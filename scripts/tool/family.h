@@ -1,15 +1,12 @@
 /*
- * `gotrace -f`: the program and all its descendants, each with a trace of its own, and one of them
- * all when they have ended. For that this process stays the program's parent.
+ * `gotrace -f`: records the program and all its descendants, each in a trace of its own, and merges
+ * the traces when all have ended. So this process stays the program's parent.
  */
-#ifndef GT_FAMILY_H
-#define GT_FAMILY_H
+#pragma once
 
 /*
- * Returns in a child, which is to become the program, with an environment that has each process
- * record into a directory beside GOTRACE_OUTPUT. This process waits, merges, and ends as the
- * program did. Ends with a message where the directory cannot be made.
+ * Returns in a child, which has to become the program. Its environment makes each process record
+ * into a directory beside GOTRACE_OUTPUT. This process waits, merges, and ends as the program did.
+ * It ends with a message if the directory cannot be made.
  */
 void gt_family_begin(void);
-
-#endif

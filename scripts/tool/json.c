@@ -10,7 +10,7 @@
 #include <string.h>
 
 static FILE *output;        /* NULL: standard output */
-static bool follows = true; /* something stands before, in this object or array: a comma is due */
+static bool follows = true; /* the object or array has a member already: a comma is due */
 
 static FILE *out(void)
 {
@@ -55,7 +55,7 @@ void gt_json_real(double number)
         fputs("null", out());
 }
 
-/* An item has no name, and a line of its own. */
+/* Begins a member; an item of an array has no name, and a line of its own. */
 static void put_name(const char *name)
 {
     if (follows)

@@ -1,121 +1,140 @@
-/* `gotrace`: runs programs under libgotrace.so, and reads what it wrote. */
+/* `gotrace`: runs programs under libgotrace.so, and reads their traces. */
+#include "fold.h"
+#include "help.h"
 #include "shrunk.h"
 #include "tool.h"
 
-#include "encoder/base/printable.h"
-
 #include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-const char gt_version[] = GT_VERSION;
+enum group { READ, LIVE, REWRITE, HERE, GROUPS };
 
-__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list ap)
-{
-    char line[3 * PATH_MAX];
-    vsnprintf(line, sizeof line, format, ap);
-    gt_make_printable(line, strlen(line));
-    fprintf(stderr, "gotrace: %s\n", line);
-}
-
-const char *gt_printable(const char *text)
-{
-    static char copies[4][PATH_MAX];
-    static unsigned turn;
-    char *copy = copies[turn++ % 4];
-    snprintf(copy, sizeof *copies, "%s", text);
-    gt_make_printable(copy, strlen(copy));
-    return copy;
-}
-
-void gt_say(const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    say(format, ap);
-    va_end(ap);
-}
-
-void gt_fail(int status, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    say(format, ap);
-    va_end(ap);
-    exit(status);
-}
+static const char *const headings[GROUPS] = {
+    [READ] = "Read a trace",
+    [LIVE] = "Running and killed programs",
+    [REWRITE] = "Write a new trace",
+    [HERE] = "This system",
+};
 
 static const struct command {
     const char *name, *arguments, *what;
+    enum group group;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"view", "TRACE", "open the viewer, `go tool trace`, in a browser", gt_command_view},
-    {"info", "TRACE", "print what is in a trace", gt_command_info},
-    {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
-    {"why", "[options] TRACE", "print what a run's time went to, and what would help",
-     gt_command_why},
-    {"sql", "[options] TRACE [STATEMENT]", "ask a trace as a database", gt_command_sql},
-    {"recover", "BOX [TRACE] -o FILE | --clean=DIRECTORY",
-     "write the trace of a program that was killed", gt_command_recover},
-    {"cut", "[options] TRACE -o FILE", "write a part of a trace to a file of its own",
-     gt_command_cut},
-    {"convert", "--format=FORMAT TRACE -o FILE", "write a trace in another format",
-     gt_command_convert},
-    {"merge", "[options] TRACE... -o FILE", "write traces of several processes as one",
-     gt_command_merge},
-    {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
-     gt_command_symbolize},
-    {"export", "--to=FORMAT [options] TRACE", "write a trace for other tools: pprof, Perfetto, …",
+    {"why", "TRACE", "what limits the run, and what would help", READ, gt_command_why},
+    {"top", "TRACE", "where threads waited longest", READ, gt_command_top},
+    {"info", "TRACE", "threads, events, and whether it is whole", READ, gt_command_info},
+    {"report", "TRACE", "one HTML file to look at, to hand on", READ, gt_command_report},
+    {"view", "TRACE", "the viewer of `go tool trace`", READ, gt_command_view},
+    {"sql", "TRACE [STATEMENT]", "the trace as an SQLite database", READ, gt_command_sql},
+    {"export", "--to=FORMAT TRACE", "for pprof, Perfetto, flame graphs, ...", READ,
      gt_command_export},
-    {"stacks", "[options] PID|CORE [EXECUTABLE]",
-     "print what every thread waits for, and deadlocks", gt_command_stacks},
-    {"attach", "[options] PID", "record a program that was started without the library",
-     gt_command_attach},
-    {"detach", "PID", "stop that, and leave it as it was", gt_command_attach},
-    {"start", "PID", "start recording in a running program", gt_command_control},
-    {"stop", "PID", "stop recording there", gt_command_control},
-    {"snapshot", "PID [FILE]", "have the flight recorder there written", gt_command_control},
+    {"stacks", "PID|CORE", "what each thread waits for; deadlocks", LIVE, gt_command_stacks},
+    {"attach", "PID", "record a program without the library", LIVE, gt_command_attach},
+    {"detach", "PID", "end that", LIVE, gt_command_attach},
+    {"start", "PID", "start recording (program with the library)", LIVE, gt_command_control},
+    {"stop", "PID", "stop recording", LIVE, gt_command_control},
+    {"snapshot", "PID [FILE]", "write its flight recorder to a file", LIVE, gt_command_control},
+    {"recover", "BOX [TRACE] -o FILE", "the trace of a killed program", LIVE, gt_command_recover},
+    {"cut", "TRACE -o FILE", "a part of it", REWRITE, gt_command_cut},
+    {"convert", "--format=FORMAT TRACE -o FILE", "in another format", REWRITE, gt_command_convert},
+    {"merge", "TRACE... -o FILE", "of several processes, as one", REWRITE, gt_command_merge},
+    {"symbolize", "TRACE", "with names from debug files of elsewhere", REWRITE,
+     gt_command_symbolize},
+    {"doctor", "[PROGRAM]", "what works here, and what mends the rest", HERE, gt_command_doctor},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static void help(void)
+static const struct command *command_of(const char *name)
 {
-    printf(
-        "usage: gotrace [options] [--] PROGRAM [arguments]   run PROGRAM and trace its threads\n");
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+const char *gt_command_meant(const char *typed)
+{
+    const char *names[COMMANDS + 2] = {NULL};
     for (int i = 0; i < COMMANDS; i++)
-        printf("       gotrace %-9s %-33s %s\n", commands[i].name, commands[i].arguments,
-               commands[i].what);
-    printf("\nEach command has its own --help. A program that is named like a command: gotrace -- "
-           "NAME\n\nOptions:\n");
+        names[i] = commands[i].name;
+    names[COMMANDS] = "record";
+    return gt_help_meant(typed, names);
+}
+
+static void print_commands(enum group group)
+{
+    printf("\n%s:\n", headings[group]);
+    for (int i = 0; i < COMMANDS; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].arguments);
+        if (commands[i].group == group)
+            printf("  gotrace %-27s %s\n", left, commands[i].what);
+    }
+}
+
+void gt_help(void)
+{
+    puts("usage: gotrace [record] [options] [--] PROGRAM [arguments]\n"
+         "       gotrace COMMAND ...\n"
+         "\n"
+         "Without a COMMAND: runs PROGRAM, and records its threads, locks and waits. A\n"
+         "program that is called like a command: gotrace -- NAME");
+    for (enum group group = 0; group < GROUPS; group++)
+        print_commands(group);
+    puts("\n`gotrace COMMAND --help` prints the options of a command, `gotrace help COMMAND`\n"
+         "opens its manual page, `gotrace help` this command's.\n\n"
+         "Options for PROGRAM; gotrace(1) explains each:");
     gt_run_print_options(false);
+}
+
+/* The man page of a command: commands of one function share the first one's page. */
+static const char *page_of(const struct command *command)
+{
+    const struct command *first = commands;
+    while (first->run != command->run)
+        first++;
+    return first->name;
+}
+
+/* Runs `gotrace help [COMMAND]`. */
+static int open_page(const char *name)
+{
+    const struct command *command = name ? command_of(name) : NULL;
+    const char *meant = name && !command ? gt_command_meant(name) : NULL;
+    if (name && !command)
+        gt_fail(GT_EXIT_USAGE, "help: there is no command %s%s%s%s", name,
+                meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+    gt_help_page(command ? page_of(command) : NULL);
+    if (!command) {
+        gt_help();
+        return 0;
+    }
+    char help_option[] = "--help", *argv[] = {(char *)(uintptr_t)command->name, help_option, NULL};
+    return command->run(2, argv);
 }
 
 static int run(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "";
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
-        help();
-        return 0;
-    }
-    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
-        printf("gotrace %s\n", gt_version);
-        return 0;
-    }
-    for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(first, commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    }
-    return gt_command_run(argc, argv);
+    if (strcmp(first, "help") == 0 && argc <= 3)
+        return open_page(argv[2]);
+    if (strcmp(first, "record") == 0) /* for those who look for a command */
+        return gt_command_run(argc - 1, argv + 1);
+    const struct command *command = command_of(first);
+    return command ? command->run(argc - 1, argv + 1) : gt_command_run(argc, argv);
 }
 
 static void close_output(void)
 {
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    int flushed = fflush(stdout);
+    gt_fold_end();
+    if (flushed != 0 || ferror(stdout)) {
         gt_say("standard output: %s", strerror(errno));
         _exit(GT_EXIT_FAILED);
     }
@@ -123,7 +142,7 @@ static void close_output(void)
 
 int main(int argc, char **argv)
 {
-    atexit(close_output); /* some commands end by exit */
+    atexit(close_output); /* some commands call exit */
     gt_shrunk_watch();
     return run(argc, argv);
 }

@@ -13,10 +13,13 @@
 #include <unistd.h>
 
 static pid_t program;
-static volatile sig_atomic_t enough; /* nobody is waited for any more */
-static volatile sig_atomic_t ended;  /* the program has */
+static volatile sig_atomic_t enough; /* the wait for descendants is over */
+static volatile sig_atomic_t ended;  /* the program has ended */
 
-/* What a terminal sends is for all of its group, and the program has it already. */
+/*
+ * Passes a signal on to the program, if a process sent it. A terminal sends its signals to all
+ * processes of its group, so the program has got them already.
+ */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
@@ -52,8 +55,9 @@ pid_t gt_parent_begin(void)
 }
 
 /*
- * Orphans may be ours: all of a family has ended when there is no child left. A signal that comes
- * meanwhile must not be for the number that the program had, which may be another's by then.
+ * Orphans become our children (family.c), so the family has ended when no child is left. `ended` is
+ * set before the program's pid is free: on_signal must not send a signal to a later process of that
+ * pid.
  */
 int gt_parent_await(bool descendants)
 {
@@ -89,7 +93,7 @@ bool gt_parent_aside(void (*fn)(const void *arg), const void *arg)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The core file is the program's. */
+/* Leaves no core file of our own, which could replace the program's. */
 void gt_parent_end_as(int status)
 {
     if (WIFSIGNALED(status)) {

@@ -16,10 +16,10 @@
 static struct {
     FILE *file;
     char place[PATH_MAX], temporary[PATH_MAX];
-    char beside[PATH_MAX];         /* "": none */
-    char unfinished[PATH_MAX + 8]; /* what that is called while it is written (output.h) */
-    const char *suffix;            /* of that */
-    volatile sig_atomic_t exists;  /* temporary */
+    char beside[PATH_MAX];         /* temporary name of the second file; "": none */
+    char unfinished[PATH_MAX + 8]; /* the second file's name while it is written (output.h) */
+    const char *suffix;            /* suffix of the second file */
+    volatile sig_atomic_t exists;  /* the temporary file exists */
 } replacement;
 
 void gt_replacement_discard(void)
@@ -33,14 +33,14 @@ void gt_replacement_discard(void)
     replacement.exists = 0;
 }
 
-/* It takes its default action, which is to end us, on our return. */
+/* Removes the file. The raised signal ends this process when the handler returns. */
 static void on_end(int number)
 {
     gt_replacement_discard();
     raise(number);
 }
 
-/* What ends the program from outside, from a terminal that closes to a limit; nohup's stay so. */
+/* Catches signals that end the process, from hang-up to limits. Ignored ones, as by nohup, stay. */
 static void watch_ends(void)
 {
     static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ};
@@ -52,7 +52,7 @@ static void watch_ends(void)
     atexit(gt_replacement_discard);
 }
 
-/* Without a signal between its making and our knowing of it. */
+/* Makes the temporary file; signals are held, so that on_end knows of it. */
 static int make_temporary(void)
 {
     sigset_t all, before;
@@ -64,6 +64,19 @@ static int make_temporary(void)
     return fd;
 }
 
+const char *gt_replacement_name(const char *trace, const char *extension)
+{
+    static char name[PATH_MAX];
+    static const char usual[] = ".out";
+    size_t n = strlen(trace), cut = sizeof usual - 1;
+    const char *last = strrchr(trace, '/');
+    bool has_usual = strlen(last ? last + 1 : trace) > cut && strcmp(trace + n - cut, usual) == 0;
+    n -= has_usual ? cut : 0;
+    if ((size_t)snprintf(name, sizeof name, "%.*s%s", (int)n, trace, extension) >= sizeof name)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(ENAMETOOLONG));
+    return name;
+}
+
 const char *gt_replacement_refusal(const char *path)
 {
     struct stat st;
@@ -72,7 +85,7 @@ const char *gt_replacement_refusal(const char *path)
     return S_ISLNK(st.st_mode) ? "is a symbolic link, and stays as it is" : "is no regular file";
 }
 
-/* A link that somebody puts there after the look is replaced by the rename, never followed. */
+/* A symbolic link made there after the check is replaced by the rename, never followed. */
 FILE *gt_replacement_begin(const char *path)
 {
     const char *refusal = gt_replacement_refusal(path);

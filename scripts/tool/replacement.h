@@ -1,31 +1,33 @@
 /*
- * A file written anew: it appears under its name when it is whole. One at a time. Where it ends
- * early, by `exit` or a signal, nothing of it stays.
+ * Writes a file anew, which gets its name only when it is complete. One file at a time. If this
+ * process ends early, by `exit` or a signal, no part of the file stays.
  */
-#ifndef GT_REPLACEMENT_H
-#define GT_REPLACEMENT_H
+#pragma once
 
 #include <stdio.h>
 
-/* Why nothing may be written in that place, as the end of a sentence; NULL: it may. */
+/* The usual name of what is made of a trace: "t.out" and ".svg" give "t.svg". Valid for one call.
+ */
+const char *gt_replacement_name(const char *trace, const char *extension);
+
+/* Why the file may not be written, as the end of a sentence; NULL: it may. */
 const char *gt_replacement_refusal(const char *path);
 
 /*
- * In place of nothing, or of a regular file; never of a device, nor of what a symbolic link leads
- * to: others may have put that there. Ends the program with a message.
+ * Begins a new file, or the replacement of a regular file. Never replaces a device, nor the target
+ * of a symbolic link, as another user may have put that link there. A failure ends the program with
+ * a message.
  */
 FILE *gt_replacement_begin(const char *path);
 
-/* What it is called until then. Never finished, it is a file for as long as we run. */
+/* The file's name until it is finished. This process removes an unfinished file when it ends. */
 const char *gt_replacement_temporary(void);
 
-/* Another file is made beside that place, named as it with this behind: goes where it goes. */
+/* The caller makes a second file, named as the temporary one plus suffix; it is renamed with it. */
 void gt_replacement_beside(const char *suffix);
 
-/* With the permissions of the file `like`. */
+/* Gives the file its name, and the permissions of the file `like`. */
 void gt_replacement_finish(const char *like);
 
-/* Nothing of it stays; also in a handler of signals. */
+/* Removes the unfinished file. May be called in a signal handler. */
 void gt_replacement_discard(void);
-
-#endif

@@ -1,145 +1,132 @@
 /*
- * `gotrace [options] [--] program …`: sets the environment, looks whether the program can be
- * traced, and becomes it. Nothing stays between the program and its parent: its process id,
- * signals, descriptors and exit status are its own. (With -f or --wait this process stays:
- * family.h, wait.h.)
+ * `gotrace [options] [--] program …`: sets the environment, checks that the program can be traced,
+ * and executes it. No process stays between the program and its parent: its process id, signals,
+ * descriptors and exit status are its own. (With -f or --wait this process stays: family.h,
+ * wait_for_box.h.)
  */
 #include "family.h"
 #include "target.h"
+#include "help.h"
 #include "tool.h"
-#include "wait.h"
+#include "wait_for_box.h"
 
-#include "preload/options.h"
+#include "preload/control/options.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <glob.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 enum {
     FAMILY = 'f',
     HELP = 'h',
+    VERSION = 'V',
     FORCE = 0x80,
     WAIT,
     VARIABLE = 0x100
-}; /* and on: rows of the table */
+}; /* VARIABLE and on: rows of the table */
 
-/* An option is a variable of the library. value: NULL when the option has an argument. */
+enum group { FILES, WHAT, LIMITS, WHEN, OTHER, GROUPS };
+
+static const char *const headings[GROUPS] = {
+    [FILES] = "The trace",          [WHAT] = "What is recorded", [LIMITS] = "Limits",
+    [WHEN] = "When it is recorded", [OTHER] = "Other",
+};
+
+/* Each option sets a variable of the library. value: NULL if the option has an argument. */
 static const struct {
     const char *name;
     char letter;
-    const char *argument, *variable, *value, *what;
-    bool early; /* it cannot be had in a program that runs already */
+    const char *argument, *variable, *value;
+    enum group group;
+    bool early; /* not for a program that runs already */
+    const char *what;
 } options[] = {
-    {"output", 'o', "FILE", "GOTRACE_OUTPUT", NULL,
-     "the trace; %p process id, %e program, %h host, %t time", false},
-    {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, "for the tools of that Go: go1.5 … go1.26",
-     false},
-    {"syscalls", 's', "WHICH", "GOTRACE_SYSCALLS", NULL, "all, blocking or none", false},
-    {"syscall-min", 0, "NS", "GOTRACE_SYSCALL_MIN", NULL, "what counts as blocking", false},
-    {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations", false},
-    {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only", false},
-    {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads",
-     false},
-    {"max-processes", 0, "N", "GOTRACE_MAX_PROCESSES", NULL, "record no more of a family", true},
-    {"names", 0, "WHEN", "GOTRACE_NAMES", NULL,
-     "now, or later: by who reads the trace, where programs must end soon", false},
-    {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G",
-     false},
-    {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G", false},
-    {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to",
-     false},
-    {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, "start so long after the program; 500ms, 10s",
-     true},
-    {"rotate", 0, "EVERY", "GOTRACE_ROTATE", NULL,
-     "a new file each 1h, each 1G, or 1h,1G: whichever is first", false},
-    {"keep", 0, "N", "GOTRACE_KEEP", NULL, "the last N of these, and remove older ones", false},
-    {"live", 0, "WHERE", "GOTRACE_LIVE", NULL,
-     "on, or a directory: what gotrace recover needs when it is killed", true},
-    {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long", false},
-    {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops", true},
-    {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M",
-     false},
-    {"sched", 0, NULL, "GOTRACE_SCHED", "on", "record when threads get and lose their CPUs", true},
-    {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run", true},
-    {"hold-min", 0, "TIME", "GOTRACE_HOLD_MIN", NULL, "tell how long locks are held, from there on",
-     false},
-    {"hang", 0, "TIME", "GOTRACE_HANG", NULL, "tell of deadlocks that have lasted so long", true},
-    {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error", true},
+    {"output", 'o', "FILE", "GOTRACE_OUTPUT", NULL, FILES, false,
+     "%p process, %e program, %h host, %t time (trace.out)"},
+    {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, FILES, false,
+     "go1.5 to go1.26: which Go reads it (" GT_FORMAT_DEFAULT ")"},
+    {"names", 0, "WHEN", "GOTRACE_NAMES", NULL, FILES, false,
+     "look names up now, at the end, or later (now)"},
+    {"rotate", 0, "EVERY", "GOTRACE_ROTATE", NULL, FILES, false,
+     "a new file each 1h, each 1G, or both: 1h,1G"},
+    {"keep", 0, "N", "GOTRACE_KEEP", NULL, FILES, false, "keep only the last N of those"},
+    {"live", 0, "WHERE", "GOTRACE_LIVE", NULL, FILES, true,
+     "on or a directory: a kill loses nothing (off)"},
+    {"syscalls", 's', "WHICH", "GOTRACE_SYSCALLS", NULL, WHAT, false,
+     "system calls: all, blocking, none (blocking)"},
+    {"syscall-min", 0, "NS", "GOTRACE_SYSCALL_MIN", NULL, WHAT, false,
+     "calls from this length on are blocking (10000)"},
+    {"sched", 0, NULL, "GOTRACE_SCHED", "on", WHAT, true, "when threads get and lose their CPUs"},
+    {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, WHAT, true,
+     "CPU samples of each thread per second (0)"},
+    {"hold-min", 0, "TIME", "GOTRACE_HOLD_MIN", NULL, WHAT, false,
+     "lock holds from this length on (1ms)"},
+    {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", WHAT, false, "no allocations"},
+    {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", WHAT, false, "only the first process"},
+    {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", WHAT, false,
+     "also children that make no thread"},
+    {"max-processes", 0, "N", "GOTRACE_MAX_PROCESSES", NULL, LIMITS, true,
+     "record at most N processes (no limit)"},
+    {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, LIMITS, false,
+     "stop before the file gets larger: 100M (no limit)"},
+    {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, LIMITS, false, "memory for events (256M)"},
+    {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, LIMITS, false,
+     "stop after that time: 10s (no limit)"},
+    {"start", 0, "WHEN", "GOTRACE_START", NULL, WHEN, false,
+     "auto, or manual: by gotrace start (auto)"},
+    {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, WHEN, true, "start after that time: 500ms (0)"},
+    {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, WHEN, true,
+     "this signal starts and stops recording: USR2"},
+    {"ring", 0, "LAST", "GOTRACE_RING", NULL, WHEN, false,
+     "flight recorder: keep the last 30s, 64M, or 30s,64M"},
+    {"hang", 0, "TIME", "GOTRACE_HANG", NULL, OTHER, true,
+     "report deadlocks that last that long (never)"},
+    {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", OTHER, true, "no line on standard error"},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
 
-/* The table of switches that this command was built with is the library's. */
+/* Whether the library, built with the same table of switches, knows the variable. */
 static bool is_known(int row)
 {
     const char *refusal = gt_options_refusal(options[row].variable, "");
     return !refusal || *refusal;
 }
 
+static void print_option(int row)
+{
+    char left[64], letter[5] = "    ";
+    if (options[row].letter)
+        snprintf(letter, sizeof letter, "-%c, ", options[row].letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, options[row].name,
+             options[row].argument ? "=" : "", options[row].argument ? options[row].argument : "");
+    printf("  %-25s %s\n", left, options[row].what);
+}
+
 void gt_run_print_options(bool running)
 {
-    for (int i = 0; i < OPTIONS; i++) {
-        char left[64], letter[5] = "    ";
-        if (!is_known(i) || (running && options[i].early))
+    for (enum group group = 0; group < GROUPS; group++) {
+        if (running && group == OTHER)
             continue;
-        if (options[i].letter)
-            snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
-                 options[i].argument ? "=" : "", options[i].argument ? options[i].argument : "");
-        printf("  %-26s %s\n", left, options[i].what);
+        printf("\n%s:\n", headings[group]);
+        for (int i = 0; i < OPTIONS; i++) {
+            if (options[i].group == group && is_known(i) && !(running && options[i].early))
+                print_option(i);
+        }
     }
-    static const char *const others[][2] = {
-        {"-f, --family", "one trace of the program and all processes that come of it"},
-        {"    --wait", "stay until it ends, and make its trace whole if it is killed (--live)"},
-        {"    --force", "run also what cannot be traced"},
-        {"-h, --help", "this"},
-        {"-V, --version", "of this command"}};
-    for (size_t i = 0; !running && i < sizeof others / sizeof *others; i++)
-        printf("  %-26s %s\n", others[i][0], others[i][1]);
+    if (!running)
+        puts("  -f, --family              one trace of PROGRAM and all its descendants\n"
+             "      --wait                stay, and complete the trace if PROGRAM is killed\n"
+             "      --force               run PROGRAM even if it cannot be recorded\n"
+             "  -h, --help                print this\n"
+             "  -V, --version             print the version");
 }
 
 /* The library ------------------------------------------------------------------------------- */
 
-/* Of the build tree and of an installation, from the directory of this program. */
-static const char *const places[] = {"../libgotrace.so", "../lib/libgotrace.so",
-                                     "../lib/*/libgotrace.so", "../lib64/libgotrace.so"};
-
-/* A path as a pattern that only it fits. */
-static void quote(char *pattern, const char *path)
-{
-    for (; *path; *pattern++ = *path++) {
-        if (strchr("*?[\\", *path))
-            *pattern++ = '\\';
-    }
-    *pattern = 0;
-}
-
-void gt_run_find_library(char path[PATH_MAX])
-{
-    char self[PATH_MAX], directory[2 * PATH_MAX], pattern[3 * PATH_MAX];
-    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    if (!realpath("/proc/self/exe", self) && !realpath(started, self))
-        gt_fail(GT_EXIT_OURS, "%s: %s", started, strerror(errno));
-    const char *here = dirname(self);
-    quote(directory, here);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        glob_t found;
-        snprintf(pattern, sizeof pattern, "%s/%s", directory, places[i]);
-        bool any = glob(pattern, 0, NULL, &found) == 0 && realpath(found.gl_pathv[0], path);
-        globfree(&found);
-        if (any)
-            return;
-    }
-    gt_fail(GT_EXIT_OURS, "there is no libgotrace.so beside %s", here);
-}
-
-/* Before what is there already: an allocator preloaded first would hide its calls from us. */
+/* Puts the library before others in LD_PRELOAD: an allocator before it would hide its calls. */
 static void preload(const char *library, const char *first)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -176,7 +163,7 @@ static int row_of(int letter)
 
 static void describe(struct option *longs, char *letters)
 {
-    char *p = stpcpy(letters, "+fh"); /* +: the first other word is the program */
+    char *p = stpcpy(letters, "+fhV"); /* +: the first other word is the program */
     for (int i = 0; i < OPTIONS; i++) {
         longs[i] =
             (struct option){options[i].name, options[i].argument ? required_argument : no_argument,
@@ -190,17 +177,28 @@ static void describe(struct option *longs, char *letters)
     longs[OPTIONS] = (struct option){"force", no_argument, NULL, FORCE};
     longs[OPTIONS + 1] = (struct option){"family", no_argument, NULL, FAMILY};
     longs[OPTIONS + 2] = (struct option){"wait", no_argument, NULL, WAIT};
-    longs[OPTIONS + 3] = (struct option){0};
+    longs[OPTIONS + 3] = (struct option){"help", no_argument, NULL, HELP};
+    longs[OPTIONS + 4] = (struct option){"version", no_argument, NULL, VERSION};
+    longs[OPTIONS + 5] = (struct option){0};
+}
+
+_Noreturn static void answer(int letter)
+{
+    if (letter == HELP)
+        gt_help();
+    else
+        printf("gotrace %s\n", gt_version);
+    exit(0);
 }
 
 struct gt_ways gt_run_read_options(int argc, char **argv)
 {
-    struct option longs[OPTIONS + 4];
-    char letters[3 + 2 * OPTIONS + 1];
+    struct option longs[OPTIONS + 6];
+    char letters[sizeof "+fhV" + 2 * OPTIONS];
     struct gt_ways ways = {0};
     int c;
     describe(longs, letters);
-    while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+    while ((c = gt_option(argc, argv, letters, longs)) != -1) {
         int row = c >= VARIABLE ? c - VARIABLE : row_of(c);
         if (c == FORCE)
             ways.force = true;
@@ -210,8 +208,10 @@ struct gt_ways gt_run_read_options(int argc, char **argv)
             ways.wait = true;
         else if (row >= 0)
             set(row, options[row].value ? options[row].value : optarg);
+        else if (c == HELP || c == VERSION)
+            answer(c);
         else
-            exit(GT_EXIT_OURS); /* getopt has said why */
+            exit(GT_EXIT_OURS); /* gt_option has printed a message */
     }
     return ways;
 }
@@ -245,15 +245,18 @@ int gt_command_run(int argc, char **argv)
     char **program = argv + optind;
     if (!*program)
         gt_fail(GT_EXIT_OURS, "which program? gotrace --help says more");
-    gt_run_find_library(library);
+    gt_find_library(library);
     gt_target_look(&target, *program, library);
+    const char *meant = target.status == GT_EXIT_NOT_FOUND ? gt_command_meant(*program) : NULL;
+    if (meant)
+        gt_fail(target.status, "%s; did you mean gotrace %s?", target.why, meant);
     if (target.status && !target.runs)
         gt_fail(target.status, "%s", target.why);
     if (target.status && !ways.force)
-        gt_fail(target.status, "cannot trace: %s. (--force runs it all the same.)", target.why);
+        gt_fail(target.status, "cannot trace: %s. (--force runs it nevertheless.)", target.why);
     preload(library, target.first);
     if (ways.wait)
-        setenv("GOTRACE_LIVE", "on", false); /* or where it is said to be */
+        setenv("GOTRACE_LIVE", "on", false); /* unless the user gave a directory */
     if (ways.family)
         gt_family_begin();
     else if (ways.wait)

@@ -1,4 +1,4 @@
-/* See shrunk.h. Of what the handler calls, signals may interrupt anything. */
+/* See shrunk.h. The handler calls only functions that are safe in a signal handler. */
 #include "shrunk.h"
 
 #include "replacement.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static struct {
-    char line[PATH_MAX + 128]; /* of /proc/self/maps, without its end */
+    char line[PATH_MAX + 128]; /* a line of /proc/self/maps, without its newline */
     size_t n;
 } maps;
 
@@ -26,7 +26,7 @@ static const char *read_hex(const char *p, uint64_t *n)
     return p;
 }
 
-/* What is mapped there, if the line is of that; or NULL. */
+/* The file in the line, if the line's mapping has the address; or NULL. */
 static char *name_in_line(uint64_t address)
 {
     uint64_t from, to;
@@ -35,7 +35,7 @@ static char *name_in_line(uint64_t address)
     return from <= address && address < to ? strchr(maps.line, '/') : NULL;
 }
 
-/* The file that is mapped there; or NULL. */
+/* The file that is mapped at the address; or NULL. */
 static char *name_at(uint64_t address)
 {
     char c, *name;
@@ -73,7 +73,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         say(name);
         _exit(GT_EXIT_FAILED);
     }
-    raise(number); /* no fault of a file's: its default action, on our return */
+    raise(number); /* not from a mapped file: the default action follows on our return */
 }
 
 void gt_shrunk_watch(void)

@@ -1,12 +1,9 @@
 /*
- * Files are mapped, and somebody may make one shorter while it is read: touching what is gone then,
- * or what the disk cannot give, is a SIGBUS. That ends the command as any other fault of a file
- * does: with a message that names it, nothing half written, and GT_EXIT_FAILED.
+ * Commands map the files they read. If another process truncates a file meanwhile, or the disk
+ * fails, touching a lost page is a SIGBUS. The signal then ends the command as other faults of a
+ * file do: with a message that names the file, nothing half written, and GT_EXIT_FAILED.
  */
-#ifndef GT_SHRUNK_H
-#define GT_SHRUNK_H
+#pragma once
 
-/* From now on; programs that we execute do not have it. */
+/* Catches SIGBUS from now on; programs that we execute do not inherit that. */
 void gt_shrunk_watch(void);
-
-#endif

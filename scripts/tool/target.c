@@ -41,7 +41,7 @@ static int can_run(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* What a shell would run for this name, in path; 0, or the errno for which it runs nothing. */
+/* Finds the file that a shell would run for this name, as path; 0, or an errno. */
 static int find(const char *name, char path[PATH_MAX])
 {
     const char *dirs = getenv("PATH");
@@ -63,9 +63,9 @@ static int find(const char *name, char path[PATH_MAX])
     return error;
 }
 
-/* What is in the file ------------------------------------------------------------------------ */
+/* The file's contents ------------------------------------------------------------------------ */
 
-static bool map(const char *path, const void **base, size_t *size)
+bool gt_target_map(const char *path, const void **base, size_t *size)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -79,7 +79,7 @@ static bool map(const char *path, const void **base, size_t *size)
     return *base != MAP_FAILED;
 }
 
-/* Privileges are not given where the mount or the process forbids it. */
+/* Whether the program would get its privileges: a mount or no_new_privs may forbid that. */
 static bool privileges_count(const char *path)
 {
     struct statvfs fs;
@@ -93,7 +93,7 @@ static bool privileges_count(const char *path)
     return !forbidden;
 }
 
-/* A program that starts with more rights than its caller's ignores LD_PRELOAD: ld.so(8). */
+/* A program that starts with more privileges than its caller's ignores LD_PRELOAD: ld.so(8). */
 static const char *privilege(const char *path)
 {
     struct stat st;
@@ -121,7 +121,7 @@ static void look_at_sanitizers(struct gt_target *t, const char *path, const stru
                    "%s is built with ThreadSanitizer, which no other library that stands before "
                    "libc gets along with",
                    path);
-        if (starts(*name, "libasan.")) /* it refuses to come second */
+        if (starts(*name, "libasan.")) /* libasan must be the first library */
             snprintf(t->first, sizeof t->first, "%s", *name);
     }
 }
@@ -160,7 +160,7 @@ static void look_at_elf(struct gt_target *t, const char *path, const struct gt_e
         look_at_loader(t, path, v);
         look_at_sanitizers(t, path, v);
     } else if (v->soname && starts(v->soname, "ld-")) {
-        return; /* the loader, started as a program; what it loads it preloads to */
+        return; /* the loader, started as a program: LD_PRELOAD holds for what it loads */
     } else if (v->go) {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is a Go program without cgo: there is no libc in it to preload anything to. "
@@ -185,24 +185,29 @@ static bool takes_argument(const char *option)
     return false;
 }
 
+/* The program that env(1) runs, from its words; NULL: not known. */
+static char *program_of_env(char *words)
+{
+    for (char *save, *w = strtok_r(words, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
+        if (takes_argument(w) && !strtok_r(NULL, " \t", &save))
+            return NULL;
+        w += starts(w, "-S") ? 2 : 0;
+        if (*w && *w != '-' && !strchr(w, '='))
+            return w;
+    }
+    return NULL;
+}
+
 /*
- * `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`: the program. One that is not found is for
- * env to complain of: this may have taken another word for it.
+ * Looks at the program of `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`. If there is no
+ * such program, the message is left to env: the wrong word may have been taken for it.
  */
 static void look_behind_env(struct gt_target *t, char *words, const struct gt_elf_view *ours,
                             int depth)
 {
-    char path[PATH_MAX];
-    for (char *save, *w = strtok_r(words, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
-        if (takes_argument(w) && !strtok_r(NULL, " \t", &save))
-            return;
-        w += starts(w, "-S") ? 2 : 0;
-        if (!*w || *w == '-' || strchr(w, '='))
-            continue;
-        if (find(w, path) == 0)
-            look(t, w, ours, depth);
-        return;
-    }
+    char path[PATH_MAX], *program = program_of_env(words);
+    if (program && find(program, path) == 0)
+        look(t, program, ours, depth);
 }
 
 static void look_at_script(struct gt_target *t, const char *path, const char *text, size_t size,
@@ -215,7 +220,8 @@ static void look_at_script(struct gt_target *t, const char *path, const char *te
     line[strcspn(line, "\n")] = 0;
     char *interpreter = strtok_r(line + 2, " \t", &words);
     if (!interpreter || depth >= NESTED_MAX)
-        return; /* the kernel will say so */
+        return; /* the kernel will report the error */
+    t->script = true;
     look(t, interpreter, ours, depth + 1);
     if (!t->status && strcmp(basename(interpreter), "env") == 0)
         look_behind_env(t, words, ours, depth + 1);
@@ -237,13 +243,15 @@ static void look(struct gt_target *t, const char *name, const struct gt_elf_view
     if (error)
         refuse(t, error == ENOENT || error == ENOTDIR ? GT_EXIT_NOT_FOUND : GT_EXIT_CANNOT_RUN,
                "%s: %s", name, strerror(error));
-    else if (!map(path, &base, &size))
-        return; /* may be run and not read: so be it */
+    else if (!gt_target_map(path, &base, &size))
+        return; /* a program that may be run but not read cannot be checked */
     else if (size > 2 && memcmp(base, "#!", 2) == 0)
         look_at_script(t, path, base, size, ours, depth);
-    else if (gt_elf_view(&view, base, size))
+    else if (gt_elf_view(&view, base, size)) {
+        snprintf(t->file, sizeof t->file, "%s", path);
         look_at_elf(t, path, &view, ours);
-    else if (depth == 0) /* execvp(3) gives what the kernel does not know to the shell */
+    } else if (depth ==
+               0) /* execvp(3) has the shell run a file of a format unknown to the kernel */
         look(t, "/bin/sh", ours, depth + 1);
 }
 
@@ -252,9 +260,8 @@ void gt_target_look(struct gt_target *t, const char *program, const char *librar
     struct gt_elf_view ours;
     const void *base;
     size_t size;
-    t->status = 0;
-    t->first[0] = 0;
-    if (!map(library, &base, &size) || !gt_elf_view(&ours, base, size))
+    *t = (struct gt_target){0};
+    if (!gt_target_map(library, &base, &size) || !gt_elf_view(&ours, base, size))
         refuse(t, GT_EXIT_OURS, "%s is not a library", library);
     else
         look(t, program, &ours, 0);

@@ -1,24 +1,27 @@
 /*
- * Whether libgotrace.so can be preloaded to a program, found out before it runs: the loader says
- * nothing when it ignores LD_PRELOAD, and there would just be no trace.
+ * Checks, before a program runs, whether libgotrace.so can be preloaded to it. The loader says
+ * nothing when it ignores LD_PRELOAD, so there would just be no trace.
  */
-#ifndef GT_TARGET_H
-#define GT_TARGET_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct gt_target {
-    bool runs;                /* whether execvp would find something to run */
-    int status;               /* 0: it can be traced; else the exit status that says it cannot */
-    char why[2 * PATH_MAX];   /* then: a sentence */
+    bool runs;                /* whether execvp would find a program */
+    int status;               /* 0: the program can be traced; else the exit status for the error */
+    char why[2 * PATH_MAX];   /* if status: the reason, as a sentence */
+    char file[PATH_MAX];      /* the ELF file that runs; of a script, its interpreter's; "": none */
+    bool script;              /* it is an interpreter's */
     char first[NAME_MAX + 1]; /* a library that has to be preloaded before ours; "": none */
 };
 
+/* Maps a regular file that is not empty, for good. false: it cannot be read. */
+bool gt_target_map(const char *path, const void **base, size_t *size);
+
 /*
- * Looks at what execvp(program) would run, with the interpreters of scripts. library: the path of
- * libgotrace.so, whose architecture counts.
+ * Looks at the file that execvp(program) would run, and at interpreters of scripts. library: the
+ * path of libgotrace.so, whose architecture the program must have.
  */
 void gt_target_look(struct gt_target *target, const char *program, const char *library);
-
-#endif

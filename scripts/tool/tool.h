@@ -1,19 +1,20 @@
 /*
- * What the commands of `gotrace` share. Each command is a function of its own file, called by
- * main.c with the arguments from its own name on; it returns the exit status.
+ * Declarations that the commands of `gotrace` share. Each command is a function in its own file.
+ * main.c calls it with the arguments from its own name on; it returns the exit status.
  */
-#ifndef GT_TOOL_H
-#define GT_TOOL_H
+#pragma once
+
+#include "encoder/base/version.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit statuses of a launcher, as those of env(1) and nice(1); else the program's own. */
+/* The launcher's exit statuses, as env(1) and nice(1) have them; else the program's own status. */
 enum { GT_EXIT_OURS = 125, GT_EXIT_CANNOT_RUN = 126, GT_EXIT_NOT_FOUND = 127 };
 
-/* Of the other commands. */
+/* Exit statuses of the other commands. */
 enum { GT_EXIT_FAILED = 1, GT_EXIT_USAGE = 2 };
 
 int gt_command_run(int argc, char **argv); /* argv[0]: "gotrace" */
@@ -21,6 +22,8 @@ int gt_command_view(int argc, char **argv);
 int gt_command_info(int argc, char **argv);
 int gt_command_top(int argc, char **argv);
 int gt_command_why(int argc, char **argv);
+int gt_command_report(int argc, char **argv);
+int gt_command_doctor(int argc, char **argv);
 int gt_command_sql(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
 int gt_command_export(int argc, char **argv);
@@ -32,56 +35,66 @@ int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 int gt_command_attach(int argc, char **argv);  /* attach, detach */
 
-extern const char gt_version[];
+/* Prints the text of `gotrace --help`. */
+void gt_help(void);
 
-/* A line `gotrace: …` on standard error, printable whatever it is about. */
+/* The command most similar to a word that is no program; NULL: none is similar. */
+const char *gt_command_meant(const char *typed);
+
+/* Prints a line `gotrace: …` on standard error, with unprintable characters replaced. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A text of others for a line on standard output, printable; cut at PATH_MAX. Valid for four calls.
- */
+/* A text of unknown origin made printable, for standard output; cut at PATH_MAX. Valid for four
+ * calls. */
 const char *gt_printable(const char *text);
 
-/* The same as gt_say and the end, with this exit status. */
+/* Prints a line as gt_say does, and ends the program with this exit status. */
 _Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A time as people read it: "1.234s", "56.70ms", "890.1us" or "12ns"; valid for eight calls. */
+/* The directory of this program, within `self`; ends with a message if nothing tells it. */
+const char *gt_own_directory(char self[PATH_MAX]);
+
+/* A time as text: "1.234s", "56.70ms", "890.1us" or "12ns"; valid for eight calls. */
 const char *gt_duration(uint64_t ns);
 
+/* "1 thread", "3 threads"; valid for eight calls. */
+const char *gt_count(uint64_t n, const char *noun);
+
 /*
- * A time that was given for that option, ns; from_end: whether it has a minus, NULL: it may not.
- * Ends the program with a message if it is none.
+ * Reads the time given for an option, in ns. *from_end: whether it has a minus; NULL: a minus is
+ * not allowed. Ends the program with a message if the text is no time.
  */
 uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
 
-/* The table of run's options, for help; running: only those for a program that runs already. */
+/* Prints the options of run, for help; running: only those for a program that runs already. */
 void gt_run_print_options(bool running);
 
 /*
- * Reads them into the environment, and moves optind to what is no option; those that are no
- * variables of the library are returned.
+ * Reads the options into the environment, and moves optind to the first word that is no option.
+ * Returns the options that are no variables of the library.
  */
 struct gt_ways {
-    bool force; /* run what cannot be traced, too */
+    bool force; /* run a program even if it cannot be traced */
     bool family, wait;
 };
 struct gt_ways gt_run_read_options(int argc, char **argv);
 
 /*
- * What the environment then says, as preload/options.h reads settings, but for the last zero; how
- * long that is. Ends with a message if something of it is only for a program's start.
+ * Writes the environment's settings as preload/control/options.h reads them, but for the last zero
+ * byte; returns their length. Ends the program with a message if a setting is only for a program's
+ * start.
  */
 size_t gt_run_settings(char *out, size_t size);
 
-/* Where libgotrace.so is; ends with a message if it is nowhere. */
-void gt_run_find_library(char path[PATH_MAX]);
+/* Finds libgotrace.so; ends the program with a message if there is none. */
+void gt_find_library(char path[PATH_MAX]);
 
-/* control.c: has the library in a process do this and says so. The exit status, or the end. */
+/* control_command.c: asks the library in a process for an action, and prints the result. Returns
+ * the exit status, or ends the program. */
 int gt_control(const char *action, int pid, const char *path);
 
-/* Whether there is a thread of the library's in the process that could be asked. */
+/* Whether the process has a thread of the library that can be asked. */
 bool gt_control_finds(int pid);
 
 /* Whether the process has loaded the library. */
 bool gt_has_library(int pid);
-
-#endif

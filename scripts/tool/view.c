@@ -1,16 +1,16 @@
 /*
- * `gotrace view`: finds a Go whose tool reads this trace, and runs it in the foreground on a port
- * that is free. Of what is too large for the viewer it shows a part.
+ * `gotrace view`: finds a Go whose `go tool trace` reads this trace, and runs it in the foreground
+ * on a free port. Shows a part of a trace that is too large for the viewer.
  */
 #include "scripts/tool/rewrite/busiest.h"
 #include "scripts/tool/report/reading.h"
-#include "scripts/tool/rewrite/rewrite.h"
+#include "scripts/tool/rewrite/part.h"
+#include "go.h"
+#include "help.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,18 +19,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ANY = INT_MAX };
-enum { EVENTS_MAX = 1000000 }; /* that the viewer is quick with */
+enum { EVENTS_MAX = 1000000 }; /* more events make the viewer slow */
 
-/* Go 1.23 and later do not read what is older than go1.11. */
+/* Go 1.23 and later do not read formats older than go1.11. */
 static int last_reader(const struct gt_format *format)
 {
-    return format->v1 && format->minor < 11 ? 22 : ANY;
+    return format->v1 && format->minor < 11 ? 22 : GT_GO_ANY;
 }
 
-static sigset_t signals; /* blocked when we were started */
+static sigset_t signals; /* the signals blocked when we were started */
 
-/* Starts argv with its output of descriptor `fd` in the stream; in a group of its own or ours. */
+/* Starts argv, in a process group of its own or ours; returns a stream of its output on `fd`. */
 static FILE *start(char *const argv[], int fd, bool own_group, pid_t *pid)
 {
     int ends[2];
@@ -45,81 +44,19 @@ static FILE *start(char *const argv[], int fd, bool own_group, pid_t *pid)
         _exit(GT_EXIT_NOT_FOUND);
     }
     if (own_group)
-        setpgid(*pid, *pid); /* whoever of both comes first */
+        setpgid(*pid, *pid); /* parent and child both do it, so it is done in time */
     close(ends[1]);
     return fdopen(ends[0], "r");
 }
 
-/* Finding Go --------------------------------------------------------------------------------- */
+/* Messages ------------------------------------------------------------------------------------ */
 
-struct search {
-    int least, most;
-    char best[PATH_MAX];
-    int minor;       /* of the best; 0: none yet */
-    char seen[1024]; /* those that will not do, for the message */
-};
-
-/* N of go1.N, or 0. */
-static int minor_of(const char *go)
-{
-    char line[256] = "";
-    int minor = 0;
-    pid_t pid;
-    FILE *out = start((char *const[]){(char *)go, "version", NULL}, 1, false, &pid);
-    if (fgets(line, sizeof line, out))
-        sscanf(line, "go version go1.%d", &minor);
-    fclose(out);
-    waitpid(pid, NULL, 0);
-    return minor;
-}
-
-static void consider(struct search *s, const char *go)
-{
-    int minor = access(go, X_OK) == 0 ? minor_of(go) : 0;
-    size_t n = strlen(s->seen);
-    if (!minor)
-        return;
-    if (minor >= s->least && minor <= s->most && minor > s->minor) {
-        snprintf(s->best, sizeof s->best, "%s", go);
-        s->minor = minor;
-    }
-    snprintf(s->seen + n, sizeof s->seen - n, "%s%s (1.%d)", n ? ", " : "", go, minor);
-}
-
-static void consider_path(struct search *s)
-{
-    char go[PATH_MAX];
-    const char *dirs = getenv("PATH");
-    for (const char *d = dirs ? dirs : "", *next; d; d = next) {
-        size_t n = strcspn(d, ":");
-        next = d[n] ? d + n + 1 : NULL;
-        snprintf(go, sizeof go, "%.*s/go", (int)n, d);
-        if (n)
-            consider(s, go);
-    }
-}
-
-static void find_go(struct search *s)
-{
-    static const char *const places[] = {"/usr/local/go/bin/go", "/usr/lib/go-1.*/bin/go",
-                                         "/usr/lib/go/bin/go", "~/sdk/go1.*/bin/go"};
-    consider_path(s);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        glob_t found = {0};
-        if (glob(places[i], GLOB_TILDE, NULL, &found) == 0) {
-            for (size_t k = 0; k < found.gl_pathc; k++)
-                consider(s, found.gl_pathv[k]);
-        }
-        globfree(&found);
-    }
-}
-
-static void explain(const char *trace, const struct gt_format *format, const struct search *s)
+static void explain(const char *trace, const struct gt_format *format, const struct gt_go *s)
 {
     static const char none[] = "no Go (install one: a package of yours, or https://go.dev/dl)";
     char range[64];
-    snprintf(range, sizeof range, s->most == ANY ? "Go 1.%d or later" : "Go 1.%d to 1.%d", s->least,
-             s->most);
+    snprintf(range, sizeof range, s->most == GT_GO_ANY ? "Go 1.%d or later" : "Go 1.%d to 1.%d",
+             s->least, s->most);
     gt_say("%s is a %s trace, which %s reads; here is %s", trace, format->name, range,
            *s->seen ? s->seen : none);
     gt_fail(GT_EXIT_FAILED,
@@ -128,7 +65,7 @@ static void explain(const char *trace, const struct gt_format *format, const str
             trace, trace);
 }
 
-/* Running it --------------------------------------------------------------------------------- */
+/* Running the viewer ------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t viewer, ended;
 
@@ -139,10 +76,10 @@ static void end_viewer(int sig)
     kill(-viewer, SIGTERM);
 }
 
-/* What is shown first: "": the tool's list of pages, which it opens itself. */
+/* The page to open. Empty: the list of pages, which the tool opens itself. */
 static struct {
     char page[128];
-    const char *browser; /* else what opens it, or NULL */
+    const char *browser; /* the command that opens `page`; NULL: none does */
 } first;
 
 static void open_browser(const char *url)
@@ -165,7 +102,7 @@ static void announce(const char *address)
     open_browser(url);
 }
 
-/* What the tool says, but for its own line about the address: ours. */
+/* Passes on the tool's messages, with our own line in place of its line about the address. */
 static void relay(FILE *from)
 {
     static const char listening[] = "listening on ";
@@ -179,7 +116,7 @@ static void relay(FILE *from)
     }
 }
 
-/* In a group of its own: `go` does not pass a signal on to the tool that it runs. */
+/* Runs the viewer in a process group of its own: `go` passes no signal on to the tool it runs. */
 static int run(char *const argv[])
 {
     struct sigaction act = {.sa_handler = end_viewer};
@@ -190,7 +127,7 @@ static int run(char *const argv[])
     sigemptyset(&these);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         sigaddset(&these, ends[i]);
-    sigprocmask(SIG_BLOCK, &these, NULL); /* until it is known whom to end */
+    sigprocmask(SIG_BLOCK, &these, NULL); /* until end_viewer knows the viewer's group */
     FILE *errors = start(argv, 2, true, &pid);
     viewer = pid;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -203,68 +140,49 @@ static int run(char *const argv[])
 
 static void help(void)
 {
-    puts(
-        "usage: gotrace view [options] TRACE\n\n"
-        "Runs `go tool trace` of a Go that reads the trace, prints the viewer's address and opens\n"
-        "it in a browser. Ctrl-C ends it. Of a trace with more than a million events it shows the\n"
-        "second in which most happens.\n\n"
-        "  --go=PROGRAM     the Go to use; otherwise the newest here that reads the trace\n"
-        "  --http=ADDRESS   where to listen; otherwise a free port of this host only\n"
-        "  --no-browser     only print the address\n"
-        "  --from=TIME      show only what is after that: 1.5s, 200ms since the trace began; with\n"
-        "                   a minus, before its end\n"
-        "  --to=TIME        and before that\n"
-        "  --at=TIME        begin with the timeline, and that time marked\n"
-        "  --whole          show all, however much it is");
+    puts("usage: gotrace view [options] TRACE\n"
+         "\n"
+         "Starts `go tool trace`, prints the address of the viewer and opens it in a\n"
+         "browser. Ctrl-C ends it. Of a trace with more than a million events it shows\n"
+         "the second with the most events.\n"
+         "\n"
+         "  --go=PROGRAM    the go command (default: the newest here that reads the trace)\n"
+         "  --http=ADDRESS  where to listen (default: a free port of localhost)\n"
+         "  --no-browser    print the address only\n"
+         "  --from=TIME     show only events after TIME: 1.5s or 200ms from the beginning\n"
+         "                  of the trace; -200ms: from its end (default: the beginning)\n"
+         "  --to=TIME       show only events before TIME (default: the end)\n"
+         "  --at=TIME       open the timeline at TIME, with a mark\n"
+         "  --whole         show all events, however many\n"
+         "  -h, --help      print this");
     exit(0);
 }
 
 /* A part ------------------------------------------------------------------------------------- */
 
-static struct {
-    struct gt_rewrite its;
-    bool wanted, whole;
-    uint64_t at; /* or GT_WHEREVER */
-    char directory[PATH_MAX], file[PATH_MAX + 64];
-} part = {.its.to = UINT64_MAX, .at = GT_WHEREVER};
+static struct gt_shown_part part = {.its.to = UINT64_MAX};
+static uint64_t at = GT_WHEREVER; /* the time of --at */
 
-static void remove_part(void)
-{
-    char names[PATH_MAX + 80];
-    snprintf(names, sizeof names, "%s.elf", part.file);
-    unlink(names);
-    unlink(part.file);
-    rmdir(part.directory);
-}
-
-/* The trace, or a file with a part of it where that is wanted, or all would be too much. */
+/* The trace; or a file with a part of it, if that is wanted or the trace is too large. */
 static char *choose_part(char *trace)
 {
-    const char *directory = getenv("TMPDIR");
     if (!part.wanted && !part.whole) {
-        part.wanted = gt_busiest(trace, EVENTS_MAX, part.at, &part.its.from, &part.its.to);
+        part.wanted = gt_busiest(trace, EVENTS_MAX, at, &part.its.from, &part.its.to);
         if (part.wanted)
             gt_say("%s has more events than the viewer can show: this is %s to %s of it%s; --from "
                    "and --to choose another part, --whole shows all",
                    trace, gt_duration(part.its.from), gt_duration(part.its.to),
-                   part.at == GT_WHEREVER ? ", where most happens" : "");
+                   at == GT_WHEREVER ? ", where most happens" : "");
     }
     if (!part.wanted)
         return trace;
-    snprintf(part.directory, sizeof part.directory, "%s/gotrace-XXXXXX",
-             directory && *directory ? directory : "/tmp");
-    if (!mkdtemp(part.directory))
-        gt_fail(GT_EXIT_FAILED, "%s: %s", part.directory, strerror(errno));
-    const char *name = strrchr(trace, '/');
-    snprintf(part.file, sizeof part.file, "%s/%.60s", part.directory, name ? name + 1 : trace);
-    atexit(remove_part);
     part.its.input = trace;
-    part.its.output = part.file;
-    gt_rewrite(&part.its);
-    return part.file;
+    gt_part_make(&part.its);
+    return (char *)(uintptr_t)part.its.output;
 }
 
-/* A page with that time marked. The viewer counts ms from where it begins; a mark has a length. */
+/* Chooses the page with time `at` marked. The viewer counts ms from the beginning of what it shows;
+ * a mark must have a length. */
 static void choose_page(struct gt_trace *trace)
 {
     static const struct gt_audience nobody;
@@ -273,15 +191,15 @@ static void choose_page(struct gt_trace *trace)
         gt_trace_read(trace, &nobody);
         to = trace->ns;
     }
-    if (part.at < from || part.at > to)
-        gt_fail(GT_EXIT_USAGE, "view: what is shown ends before --at=%s, or begins after it",
-                gt_duration(part.at));
-    double ms = (double)(part.at - from) / 1e6;
+    if (at < from || at > to)
+        gt_fail(GT_EXIT_USAGE, "view: --at=%s is outside the part of the trace that is shown",
+                gt_duration(at));
+    double ms = (double)(at - from) / 1e6;
     snprintf(first.page, sizeof first.page, "/trace?view=thread#%.6f:%.6f", ms,
              ms + (double)(to - from) / 1e9);
 }
 
-/* Go's tool opens its list of pages itself: not where another one is wanted, or none. */
+/* Keeps Go's tool from opening its list of pages, if another page or none is wanted. */
 static void choose_browser(bool none)
 {
     const char *browser = getenv("BROWSER");
@@ -296,53 +214,43 @@ int gt_command_view(int argc, char **argv)
     static const struct option longs[] = {{"go", required_argument, NULL, 'g'},
                                           {"http", required_argument, NULL, 'a'},
                                           {"no-browser", no_argument, NULL, 'n'},
-                                          {"from", required_argument, NULL, 'f'},
-                                          {"to", required_argument, NULL, 't'},
-                                          {"whole", no_argument, NULL, 'w'},
                                           {"at", required_argument, NULL, 'i'},
                                           {"help", no_argument, NULL, 'h'},
+                                          GT_PART_OPTIONS,
                                           {0}};
-    const char *go = NULL, *address = "127.0.0.1:0"; /* 0: the tool takes a free one */
+    const char *go = NULL, *address = "127.0.0.1:0"; /* 0: the tool takes a free port */
     char listen[256], program[PATH_MAX + 80];
     bool no_browser = false;
-    for (int c; (c = getopt_long(argc, argv, "nh", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "nh", longs)) != -1;) {
         switch (c) {
         case 'g': go = optarg; break;
         case 'a': address = optarg; break;
         case 'n': no_browser = true; break;
-        case 'f':
-            part.wanted = true;
-            part.its.from = gt_read_time("--from", optarg, &part.its.from_end);
-            break;
-        case 't':
-            part.wanted = true;
-            part.its.to = gt_read_time("--to", optarg, &part.its.to_before_end);
-            break;
-        case 'i': part.at = gt_read_time("--at", optarg, NULL); break;
-        case 'w': part.whole = true; break;
+        case 'i': at = gt_read_time("--at", optarg, NULL); break;
         case 'h': help(); break;
-        default: return GT_EXIT_USAGE;
+        default:
+            if (!gt_part_option(&part, c, optarg))
+                return GT_EXIT_USAGE;
         }
     }
     if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "view: which trace? One");
-    if (part.wanted && part.whole)
-        gt_fail(GT_EXIT_USAGE, "view: --whole, or --from and --to");
+        gt_fail(GT_EXIT_USAGE, "view needs one trace: gotrace view TRACE");
+    gt_part_check(&part, "view");
     sigprocmask(SIG_SETMASK, NULL, &signals);
     char *trace = argv[optind];
     struct gt_trace opened;
     gt_open_trace(&opened, trace);
     const struct gt_format *format = opened.format;
-    struct search search = {.least = format->minor, .most = last_reader(format)};
-    setenv("GOTOOLCHAIN", "local", 1); /* never let one Go fetch another */
+    struct gt_go search = {.least = format->minor, .most = last_reader(format)};
+    setenv("GOTOOLCHAIN", "local", 1); /* a Go must not download another Go */
     if (go)
-        consider(&search, go);
+        gt_go_consider(&search, go);
     else
-        find_go(&search);
+        gt_go_find(&search);
     if (!search.minor)
         explain(trace, format, &search);
     trace = choose_part(trace);
-    if (part.at != GT_WHEREVER)
+    if (at != GT_WHEREVER)
         choose_page(&opened);
     choose_browser(no_browser);
     const char *shown = trace == argv[optind] && opened.named ? opened.named : trace;

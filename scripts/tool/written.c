@@ -10,7 +10,7 @@
 
 enum verdict { TAKEN, CUT, REFUSED };
 
-/* A file that is no trace is none that Go refuses. */
+/* Reads the trace. A file that is no trace is not judged: TAKEN. */
 static enum verdict judge(const char *path, char text[static GT_FAULT_TEXT])
 {
     struct gt_trace trace;
@@ -24,7 +24,10 @@ static enum verdict judge(const char *path, char text[static GT_FAULT_TEXT])
     return taken ? TAKEN : fault.cut ? CUT : REFUSED;
 }
 
-/* What is made of a trace that is cut may be cut, too. One that was wrong before is blamed. */
+/*
+ * Whether the fault comes from the inputs: a trace made of a cut trace may be cut, too. Ends the
+ * program with a message if Go refuses an input.
+ */
 static bool comes_from(enum verdict its, const char *name, char *const *inputs, size_t n)
 {
     char text[GT_FAULT_TEXT];
@@ -47,7 +50,7 @@ void gt_written_check(const char *path, const char *name, char *const *inputs, s
         return;
     snprintf(aside, sizeof aside, "%s.refused", name);
     gt_fail(GT_EXIT_FAILED,
-            "%s: a fault of gotrace's, please report it: Go's reader would refuse this trace: %s; "
-            "it is %s %s",
+            "%s: not written: Go's reader would refuse this trace: %s; it is %s %s. An input is "
+            "damaged, or gotrace has a fault: please report it",
             name, text, rename(path, aside) == 0 ? "in" : "not in", aside);
 }

@@ -1,4 +1,4 @@
-/* Waits for what does not come, by libaio and by liburing: 30 ms each. Says what is not to be had.
+/* Waits for what does not come, by libaio and by liburing: 30 ms each. Says what the system lacks.
  */
 #include "../prog/truth.h"
 

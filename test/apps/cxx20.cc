@@ -5,13 +5,17 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <fstream>
 #include <latch>
 #include <mutex>
 #include <semaphore>
 #include <shared_mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace std::chrono_literals;
 
@@ -38,12 +42,26 @@ static int ping_pong()
     return sum;
 }
 
+// Returns once the thread whose number is put there sleeps.
+static void until_asleep(const std::atomic<int> &tid)
+{
+    std::string line;
+    do {
+        std::this_thread::sleep_for(1ms);
+        std::getline(std::ifstream("/proc/self/task/" + std::to_string(tid) + "/stat"), line);
+    } while (!tid || line.find(") S ") == line.npos);
+}
+
 // One that libstdc++ cannot wait on directly: eight bytes.
 static long wide()
 {
     std::atomic<long> value{0};
-    std::jthread waiter([&] { value.wait(0); });
-    std::this_thread::sleep_for(20ms);
+    std::atomic<int> tid{0};
+    std::jthread waiter([&] {
+        tid = gettid();
+        value.wait(0);
+    });
+    until_asleep(tid);
     value = 7;
     value.notify_all();
     waiter.join();
@@ -106,13 +124,23 @@ static int readers_and_writers()
 {
     std::shared_mutex mutex;
     int value = 0, bad = 0;
+    std::atomic<int> reader{0};
+    std::latch held(1);
     std::vector<std::jthread> threads;
     for (int i = 0; i < THREADS; i++)
         threads.emplace_back([&, i] {
+            if (i > 0)
+                held.wait();
+            if (i == 1)
+                reader = gettid();
             for (int k = 0; k < ROUNDS; k++) {
                 if (i == 0) {
                     std::unique_lock lock(mutex);
                     value++;
+                    if (k == 0) {
+                        held.count_down();
+                        until_asleep(reader);
+                    }
                     std::this_thread::sleep_for(100us);
                     value++;
                 } else {

@@ -1,8 +1,8 @@
 /*
  * OpenMP threads that wait for known times. Prints the truth, a line for each wait:
  *   <what> <source line> <waiter> <waker> <ns that it took> <ns of it that the program arranged>
- * waiter and waker are kernel threads; a waker of 0: not known. What was arranged is sleep of the
- * one who is waited for; the rest is the machine's. Built with gcc and with clang.
+ * waiter and waker are kernel threads; a waker of 0: not known. The arranged part is the waker's
+ * sleep; the rest is the machine's. Built with gcc and with clang.
  */
 #include "../prog/truth.h"
 
@@ -31,7 +31,7 @@ static void rest(uint64_t ms)
     RAW(SYS_nanosleep, &ts, NULL);
 }
 
-static uint64_t cpu_ns(int thread)
+static uint64_t thread_cpu_ns(int thread)
 {
     char path[64], text[64] = "";
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
@@ -46,8 +46,8 @@ static void until_waits(_Atomic int *thread)
 {
     while (!*thread)
         rest(1);
-    uint64_t before = cpu_ns(*thread);
-    while (state_of(*thread) != 'S' && cpu_ns(*thread) - before < 3 * MS)
+    uint64_t before = thread_cpu_ns(*thread);
+    while (state_of(*thread) != 'S' && thread_cpu_ns(*thread) - before < 3 * MS)
         rest(1);
 }
 
@@ -116,7 +116,7 @@ static void loop(void)
     }
 }
 
-/* Regions in which nothing happens, and which compilers keep all the same. */
+/* Regions in which nothing happens, and which compilers keep nevertheless. */
 static void empty(void)
 {
     for (int round = 0; round < 4; round++) {

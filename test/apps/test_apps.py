@@ -8,30 +8,15 @@ import time
 
 import pytest
 
-from lib import gotools, proc
+from lib import SOURCES, gotools, proc
 
-pytestmark = pytest.mark.beside
-
-PYTHON = """
-import threading, queue
-q, out = queue.Queue(), []
-def work():
-    while (x := q.get()) is not None:
-        out.append(x * x)
-threads = [threading.Thread(target=work) for _ in range(8)]
-for t in threads: t.start()
-for i in range(20000): q.put(i)
-for t in threads: q.put(None)
-for t in threads: t.join()
-print(sum(out))
-"""
-
+pytestmark = [pytest.mark.foreign, pytest.mark.beside]
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "data"
     with open(path, "wb") as f:
-        for i in range(40):
+        for i in range(12):
             f.write(hashlib.shake_128(bytes([i])).digest(500_000) * 2)
     return path
 
@@ -43,9 +28,9 @@ def compressed(argv, env, tmp_path, name):
     return done.returncode, digest, done.stderr.decode()
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("argv", [["pigz", "-p", "4", "-c"], ["xz", "-T2", "-0", "-c"]], ids=["pigz", "xz"])
+@pytest.mark.long
 def test_compressors(tmp_path, data, argv):
     bare = compressed([*argv, data], None, tmp_path, "bare")
     trace = tmp_path / "t.out"
@@ -57,10 +42,9 @@ def test_compressors(tmp_path, data, argv):
     assert gotools.pprof(trace).total_count > 0
 
 
-@pytest.mark.foreign
 def test_python_threads(traced):
-    bare = proc.run(["/usr/bin/python3", "-c", PYTHON])
-    result = traced(["/usr/bin/python3", "-c", PYTHON]).ok()
+    bare = proc.run(["/usr/bin/python3", SOURCES / "apps/queues.py"])
+    result = traced(["/usr/bin/python3", SOURCES / "apps/queues.py"]).ok()
     assert result.stdout == bare.stdout
     gotools.check_all(result.trace)
     assert len([e for e in gotools.parse(result.trace) if e.is_go("NotExist", "Runnable")]) == 8
@@ -79,7 +63,6 @@ def answers(port, server):
         time.sleep(0.02)
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_redis_with_io_threads(tmp_path):
     trace, port = tmp_path / "t.out", free_port()

@@ -1,6 +1,6 @@
 """`gotrace attach` and `detach` again and again, on servers that others use meanwhile: each request is answered, and right.
 
-ATTACH_CYCLES=1000 for how often; test/README.md has what came of that. What was seen is printed: `pytest -rP`.
+ATTACH_CYCLES=1000 for how often; test/README.md has the results. The observations are printed: `pytest -rP`.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ import time
 
 import pytest
 
-from lib import LIBC, PROGRAMS, ROOT, apps, gotools, proc
+from lib import LIBC, PROGRAMS, ROOT, SOURCES, apps, gotools, proc
 
 GOTRACE = ROOT / "build/gotrace"
 CYCLES = int(os.environ.get("ATTACH_CYCLES", "5"))
@@ -42,7 +42,7 @@ pytestmark = [
 
 
 class Http:
-    """Who asks for /N is told that, and some more."""
+    """A client that asks for /N gets N, and some more."""
 
     def __init__(self, port, number):
         self.socket = socket.create_connection(("127.0.0.1", port), 30)
@@ -156,36 +156,6 @@ const crypto = require('crypto');
 require('http').createServer((q, a) => crypto.pbkdf2('x', 'y', 10, 8, 'sha1', () => a.end(q.url.slice(1).repeat(1000)))).listen(PORT, '127.0.0.1');
 process.on('SIGTERM', () => process.exit(0));
 """
-PYTHON = """
-import http.server, os, signal
-signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        body = self.path[1:].encode() * 1000
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *args): pass
-http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
-"""
-JAVA = """
-import com.sun.net.httpserver.HttpServer;
-public class Served {
-    public static void main(String[] a) throws Exception {
-        var server = HttpServer.create(new java.net.InetSocketAddress("127.0.0.1", Integer.parseInt(a[0])), 0);
-        server.createContext("/", e -> {
-            byte[] body = e.getRequestURI().getPath().substring(1).repeat(1000).getBytes();
-            e.sendResponseHeaders(200, body.length);
-            e.getResponseBody().write(body);
-            e.close();
-        });
-        server.setExecutor(java.util.concurrent.Executors.newFixedThreadPool(50));
-        server.start();
-    }
-}
-"""
 EXIT = {"java": 143}  # what it ends with on SIGTERM
 
 
@@ -209,8 +179,7 @@ def start_script(text, *command):
 
 
 def prepare_java(cwd):
-    (cwd / "Served.java").write_text(JAVA)
-    proc.run(["javac", "-d", cwd, cwd / "Served.java"], timeout=60).ok()
+    proc.run(["javac", "-d", cwd, SOURCES / "attach_servers/Served.java"], timeout=60).ok()
 
 
 def prepare_postgresql(cwd):
@@ -223,13 +192,13 @@ def start_postgresql(cwd, port):
 
 
 def children_first(pid):
-    """What comes of a parent that is attached has the library, too."""
+    """Children of an attached parent have the library, too."""
     return [*map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()), pid]
 
 
 USER = ["-u", "nobody"] if NOBODY else []
 NOTHING = lambda cwd: None
-# name: the client, what is prepared once, the command, its end, whether its memory is steady under that load
+# name: the client, the preparation, the command, its end, whether its memory is steady under that load
 SERVERS = {
     "redis": (Redis, NOTHING, lambda cwd, port: ["redis-server", "--port", port, "--save", "", "--io-threads", 4], signal.SIGTERM, True),
     "memcached": (Memcached, NOTHING, lambda cwd, port: ["memcached", "-t", 4, "-l", "127.0.0.1", "-p", port, *USER], signal.SIGTERM, True),
@@ -237,7 +206,7 @@ SERVERS = {
     "postgresql": (Postgresql, prepare_postgresql, start_postgresql, signal.SIGINT, True),
     "node": (Http, NOTHING, start_script(NODE, "node"), signal.SIGTERM, False),
     "java": (Http, prepare_java, lambda cwd, port: ["java", "-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-cp", cwd, "Served", port], signal.SIGTERM, False),
-    "python": (Http, NOTHING, start_script(PYTHON, sys.executable), signal.SIGTERM, True),
+    "python": (Http, NOTHING, lambda cwd, port: [sys.executable, SOURCES / "attach_servers/served.py", port], signal.SIGTERM, True),
 }
 
 
@@ -330,7 +299,7 @@ def spread(values):
 
 
 def attach(pid, trace):
-    """What came of it; None: the process has ended by itself."""
+    """The outcome; None: the process has ended without a signal of the test."""
     result = gotrace("attach", "--verbose", "-o", trace, pid)
     if result.returncode and not os.path.exists(f"/proc/{pid}"):
         return None
@@ -338,6 +307,7 @@ def attach(pid, trace):
 
 
 @pytest.mark.foreign
+@pytest.mark.long
 def test_first_attach(program):
     """To a new process each time. It stands still for a moment only."""
     still, borrowed, took = [], [], []

@@ -4,32 +4,16 @@ import re
 
 import pytest
 
-from lib import gotools, proc
+from lib import SOURCES, gotools, proc
 
 pytestmark = [pytest.mark.beside, pytest.mark.needs("guile")]
-
-# Prints how many collections there were, and how many ns they took. With an argument a second thread allocates too.
-PROGRAM = """
-(use-modules (ice-9 threads))
-(define (churn n)
-  (let loop ((i 0) (l '()))
-    (if (< i n) (loop (+ i 1) (if (= 0 (modulo i 1000)) '() (cons (make-vector 100 i) l))))))
-(define helper (and (pair? (cdr (command-line))) (call-with-new-thread (lambda () (churn 200000)))))
-(churn 300000)
-(if helper (join-thread helper))
-(define stats (gc-stats))
-(display (assq-ref stats 'gc-times)) (newline)
-"""
-
 
 both = pytest.mark.parametrize("arguments", [[], ["thread"]], ids=["one-thread", "two-threads"])
 
 
-def churn(traced, tmp_path, arguments, format):
+def churn(traced, arguments, format):
     """The trace, and how many collections Guile counted."""
-    script = tmp_path / "churn.scm"
-    script.write_text(PROGRAM)
-    argv = ["guile", "--no-auto-compile", "-s", script, *arguments]
+    argv = ["guile", "--no-auto-compile", "-s", SOURCES / "guile/churn.scm", *arguments]
     result = traced(argv, env={"GOTRACE_FORMAT": format}, timeout=50).ok()
     times = int(result.stdout)
     assert times > 20
@@ -71,17 +55,17 @@ def listed(trace, go):
 
 @pytest.mark.measured
 @both
-def test_collections_are_shown(traced, tmp_path, arguments):
-    trace, times = churn(traced, tmp_path, arguments, "go1.23")
+def test_collections_are_shown(traced, arguments):
+    trace, times = churn(traced, arguments, "go1.23")
     gotools.check_all(trace)
     check(list(parsed(trace, gotools.find())), times)
 
 
 @pytest.mark.measured
 @pytest.mark.limit(300)
-@pytest.mark.parametrize("format", ["go1.5", "go1.7", "go1.9", "go1.10", "go1.19", "go1.21", "go1.22", "go1.26"])
-def test_in_other_formats(traced, tmp_path, format):
-    trace, times = churn(traced, tmp_path, ["thread"], format)
+@pytest.mark.parametrize("format", gotools.some("go1.5", "go1.22", of=["go1.5", "go1.7", "go1.9", "go1.10", "go1.19", "go1.21", "go1.22", "go1.26"]))
+def test_in_other_formats(traced, format):
+    trace, times = churn(traced, ["thread"], format)
     for minor, go in gotools.readers_of(format).items():
         if minor >= 23:
             check(list(parsed(trace, go)), times)
@@ -91,31 +75,12 @@ def test_in_other_formats(traced, tmp_path, format):
             check(list(listed(trace, go)), times)
 
 
-# The child collects ten times, in two threads, or says how often: who asks while the other one collects may get that.
-FORKS = """
-(use-modules (ice-9 threads))
-(define (times) (assoc-ref (gc-stats) 'gc-times))
-(define (collect n) (if (> n 0) (begin (gc) (collect (- n 1)))))
-(collect 3)
-(define pid (primitive-fork))
-(if (= pid 0)
-  (let* ((before (times)) (helper (call-with-new-thread (lambda () (collect 5)))))
-    (collect 5)
-    (join-thread helper)
-    (display (- (times) before))
-    (force-output)
-    (primitive-exit 0))
-  (exit (status:exit-val (cdr (waitpid pid)))))
-"""
-
-
 @pytest.mark.foreign
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_in_a_forked_child(tmp_path, format):
-    script, trace = tmp_path / "forks.scm", tmp_path / "t.out"
-    script.write_text(FORKS)
+    trace = tmp_path / "t.out"
     env = proc.traced_env(trace, {"GOTRACE_FORMAT": format})
-    times = int(proc.run(["guile", "--no-auto-compile", "-s", script], env=env, timeout=50).ok().stdout)
+    times = int(proc.run(["guile", "--no-auto-compile", "-s", SOURCES / "guile/forks.scm"], env=env, timeout=50).ok().stdout)
     (child,) = tmp_path.glob("t.out.*")
     for each in trace, child:
         gotools.check_all(each)

@@ -1,12 +1,15 @@
 """Runtimes that bring their own threads and locks: Rust, C++20, Go, Java, JavaScript."""
 
 import hashlib
+import json
 import os
 import pathlib
 
 import pytest
 
-from lib import apps, gotools, proc
+from lib import ROOT, apps, gotools, proc
+
+pytestmark = [pytest.mark.foreign, pytest.mark.beside]
 
 HERE = pathlib.Path(__file__).parent
 
@@ -18,7 +21,7 @@ def built(tmp_path_factory):
 
     def build(name, *argv, env=None):
         if name not in done:
-            proc.run([*argv, "-o", directory / name], cwd=HERE, env=env, timeout=60).ok()
+            proc.run([*argv, "-o", directory / name], cwd=HERE, env=env, timeout=180).ok()  # a new Go compiles its library first
             done[name] = directory / name
         return done[name]
 
@@ -35,7 +38,6 @@ def rust(built):
     return built("sync", "rustc", "--edition=2021", "-g", "-O", "sync.rs")
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_cxx20(tmp_path, cxx20):
     (trace,) = apps.same([cxx20], tmp_path)
@@ -49,9 +51,9 @@ def test_cxx20(tmp_path, cxx20):
     assert apps.waits([trace], rwlocks, above="readers_and_writers") > 0
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(90)
 @pytest.mark.needs("rustc")
+@pytest.mark.long
 def test_rust(tmp_path, rust):
     (trace,) = apps.same([rust], tmp_path)
     assert apps.created(trace) == 4 + 1 + 3 + 1 + 3 + 1
@@ -59,6 +61,9 @@ def test_rust(tmp_path, rust):
     for function in "sync::counter", "sync::turns", "sync::channels", "sync::parks", "sync::others":
         assert apps.waits([trace], "futex wait", above=function) > 0, function
     assert apps.waits([trace], "futex wait", above="park") > 0
+    threads = json.loads(proc.run([ROOT / "build/gotrace", "info", "--json", trace]).ok().stdout)["by_thread"]
+    routines = {row["thread"]["routine"].split("::{")[0] for row in threads}
+    assert {"main", "sync::counter", "sync::turns", "sync::channels", "sync::parks"} <= routines, routines
 
 
 @pytest.fixture
@@ -69,24 +74,22 @@ def cgo(built):
 # Go makes its system calls itself, exit_group among them: no exit line, and a last generation that is missing.
 
 
-@pytest.mark.foreign
-@pytest.mark.limit(90)
+@pytest.mark.limit(200)
 def test_go_with_cgo(tmp_path, cgo):
     (trace,) = apps.same([cgo], tmp_path, check=apps.check_cut_trace)
     assert apps.waits([trace], "pthread_mutex_lock", above="add") > 10
     assert apps.created(trace) > 4
 
 
-@pytest.mark.foreign
-@pytest.mark.limit(90)
+@pytest.mark.limit(200)
 def test_children_of_go_write_beside(tmp_path, cgo):
     trace, *_ = apps.same([cgo, "pwd"], tmp_path, check=lambda trace, _: [trace])
     assert apps.created(trace) > 4
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(90)
 @pytest.mark.needs("java")
+@pytest.mark.long
 def test_java(tmp_path):
     """The JVM compiles the source itself."""
     (trace,) = apps.same(["java", HERE / "Sync.java"], tmp_path)
@@ -97,7 +100,6 @@ def test_java(tmp_path):
     assert {"player 0", "player 1"} <= set(labels), labels
 
 
-@pytest.mark.foreign
 @pytest.mark.needs("node")
 @pytest.mark.limit(90)
 def test_node(tmp_path):
@@ -108,7 +110,6 @@ def test_node(tmp_path):
     assert apps.waits([trace], ("epoll_wait", "epoll_pwait"), above="uv_run", kind="net") > 0
 
 
-@pytest.mark.foreign
 @pytest.mark.needs("sbcl")
 @pytest.mark.limit(90)
 def test_sbcl(tmp_path):
@@ -119,7 +120,6 @@ def test_sbcl(tmp_path):
     assert apps.waits([trace], "futex wait", above="futex_wait") > 0
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_beam(tmp_path):
     traces = apps.same(["escript", HERE / "sync.erl"], tmp_path, env={"ERL_FLAGS": "+S 2:2"})

@@ -147,6 +147,7 @@ def test_memcached_with_threads(shared):
 @pytest.mark.foreign
 @pytest.mark.limit(120)
 @pytest.mark.needs(f"{PG_BIN}/initdb")
+@pytest.mark.long
 def test_postgresql_under_pgbench(shared):
     """All of it runs under the library, as a user who cannot be root."""
     as_user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if ROOT_USER else {}
@@ -205,6 +206,7 @@ END $$"""
 @pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.needs(f"{PG_BIN}/initdb")
+@pytest.mark.long
 def test_postgresql_family(shared):
     """gotrace -f: one backend waits for a row that another one holds, for 0.2 s and more; and all others are there.
     Then fifty clients update that row and hold it for 2 ms, one after the other: what they wait for is named."""
@@ -236,8 +238,9 @@ def test_postgresql_family(shared):
     gotools.check_all(trace)
     said = json.loads(proc.run([command, "why", "--json", trace]).ok().stdout)
     rows = said["path"]["rows"]
-    assert said["pieces"] >= 150 and {row["function"] for row in rows[:2]} == {"ProcSleep", "pg_sleep"}, rows
-    assert rows[0]["ns"] + rows[1]["ns"] > 0.6 * said["path"]["ns"], rows
+    waits = [row for row in rows if row["kind"] not in ("sched", "running")]  # a busy machine adds those without a CPU
+    assert said["pieces"] >= 150 and {row["function"] for row in waits[:2]} == {"ProcSleep", "pg_sleep"}, rows
+    assert waits[0]["ns"] + waits[1]["ns"] > 0.6 * sum(row["ns"] for row in waits), rows
     events = gotools.parse(trace)
     spans = {}  # where a goroutine waited → (goroutine, from, to)
     begun = {}
@@ -279,6 +282,6 @@ def test_chronyd_confined(shared):
     assert "gotrace" not in run(shared / "bare")
     text = run(shared / "traced", proc.traced_env(shared / "t.out"))
     assert "gotrace: the program confines itself by seccomp(2): nothing is recorded from here on\n" in text
-    assert f"gotrace: {shared / 't.out'}: " in text and "nothing lost;" in text
+    assert f"gotrace: {shared / 't.out'}: " in text and "nothing lost" in text
     assert text.index("gotrace: ") < text.index("Loaded seccomp filter")
     gotools.check_all(shared / "t.out")

@@ -5,6 +5,7 @@ as `apt-get source redis` unpacks them: its suite takes a quarter of an hour.
 """
 
 import collections
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -15,8 +16,10 @@ import pytest
 
 from lib import gotools, proc
 
+pytestmark = pytest.mark.foreign
+
 PYTHON = ["/usr/bin/python3", "-m", "test"]
-SHORT = ["test_threading", "test_fork1"]
+SHORT = ["test_threading", pytest.param("test_fork1", marks=pytest.mark.long)]
 LONG = ["test_subprocess", "test_signal", "test_socket", "test_asyncio", "test_concurrent_futures"]
 SUITES = SHORT + (LONG if os.environ.get("PYTHON_SUITES") else [])
 REDIS = os.environ.get("REDIS_SUITE")
@@ -43,7 +46,6 @@ def python_outcomes(suite, cwd, env):
     return result.returncode, ends
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(900)
 @pytest.mark.parametrize("suite", SUITES)
 def test_python(tmp_path, suite):
@@ -51,9 +53,10 @@ def test_python(tmp_path, suite):
         pytest.skip("Python's tests are not installed (libpython3-testsuite)")
     traces = tmp_path / "traces"
     traces.mkdir()
-    bare = python_outcomes(suite, tmp_path / "bare", {})
-    env = proc.traced_env(traces / "%p", {"GOTRACE_QUIET": "1"})  # some of its tests look at standard error
-    assert python_outcomes(suite, tmp_path / "traced", env) == bare
+    runs = {"bare": {}, "traced": proc.traced_env(traces / "%p", {"GOTRACE_QUIET": "1"})}  # some of its tests look at standard error
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # at the same time: its tests mostly wait
+        bare, traced = pool.map(lambda name: python_outcomes(suite, tmp_path / name, runs[name]), runs)
+    assert traced == bare
     assert len(bare[1]) > 1 and check_traces(traces)
 
 
@@ -66,7 +69,6 @@ def redis_outcomes(source, port, env):
     return result.returncode, by_chance, collections.Counter(e for e in ends if not e[1].startswith("PSYNC2"))
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(3600)
 @pytest.mark.skipif(not REDIS, reason="REDIS_SUITE is not set")
 def test_redis(tmp_path):

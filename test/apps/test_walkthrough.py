@@ -1,4 +1,4 @@
-"""The walk-through of the README, on memcached with a real problem: somebody's monitoring dumps the keys of a full cache.
+"""The walk-through of gotrace-tutorial(7), on memcached with a real problem: a monitoring script dumps the keys of a full cache.
 
 `stats cachedump` walks a list of items with its lock held, which every `set` that has to evict an item needs.
 """
@@ -77,6 +77,7 @@ def sync_rows(path):
 
 
 @pytest.mark.foreign
+@pytest.mark.long
 def test_the_lock_and_who_holds_it(source, tmp_path):
     path = tmp_path / "t.out"
     trace(source, path)
@@ -92,6 +93,10 @@ def test_the_lock_and_who_holds_it(source, tmp_path):
     report = proc.run([GOTRACE, "top", "--holders", path]).ok().stdout
     first = re.search(r" pthread_mutex_lock <- lru_pull_tail .*, lru_locks\+\d+\n +([\d.]+)% .*\(worker_libevent\), by item_cachedump: running$", report, re.M)
     assert first and float(first[1]) > 50, report
-    said = json.loads(proc.run([GOTRACE, "why", "--json", path]).ok().stdout)
-    (convoy,) = (f for f in said["findings"] if f["finding"] == "convoy")
-    assert re.search(r"queue for the lock lru_locks\+\d+, ", convoy["text"]) and "item_cachedump" in convoy["text"], convoy
+    later = tmp_path / "later.out"  # connections are accepted before
+    proc.run([GOTRACE, "cut", "--from=1s", "-o", later, path]).ok()
+    for trace_of in path, later:
+        said = json.loads(proc.run([GOTRACE, "why", "--json", trace_of]).ok().stdout)
+        (convoy,) = (f for f in said["findings"] if f["finding"] == "convoy")
+        assert re.search(r"queue for the lock lru_locks\+\d+, ", convoy["text"]) and "item_cachedump" in convoy["text"], convoy
+        assert said["read_as"] == "server", said

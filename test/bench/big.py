@@ -1,4 +1,5 @@
-"""build/test/bench/big: 10,000 return addresses behind inlined calls, out of 100 MB of debug information."""
+"""build/test/bench/big: 10,000 return addresses behind inlined calls, out of 100 MB of debug information.
+Arguments: the directory for it; fewer copies of its unit, and members of its types."""
 
 import pathlib
 import subprocess
@@ -14,26 +15,26 @@ template <int N> inline __attribute__((always_inline)) void middle() { inner<N>(
 """
 
 
-def types():
+def types(members):
     """Debug information to look past, as a large program's headers bring along."""
     for i in range(STRUCTS):
-        yield f"struct type_{i} {{ " + " ".join(f"long member_{i}_{k};" for k in range(MEMBERS)) + " };\n"
+        yield f"struct type_{i} {{ " + " ".join(f"long member_{i}_{k};" for k in range(members)) + " };\n"
 
 
-def main(directory):
+def main(directory, copies=COPIES, members=MEMBERS):
     def run(*argv):
         subprocess.run([str(a) for a in argv], check=True)
 
     names = [f"f{i}" for i in range(FUNCTIONS)]
     unit, objects = directory / "unit.cc", [directory / "main.o"]
-    unit.write_text("".join(types()) + UNIT + "\n".join(f"F({i})" for i in range(FUNCTIONS)))
+    unit.write_text("".join(types(members)) + UNIT + "\n".join(f"F({i})" for i in range(FUNCTIONS)))
     run("g++", "-O1", "-g", "-fno-eliminate-unused-debug-types", "-c", unit, "-o", directory / "unit.o")
-    for k in range(COPIES):
+    for k in range(copies):
         renames = directory / "renames"
         renames.write_text("".join(f"{name} k{k}_{name}\n" for name in names))
         objects.append(directory / f"unit{k}.o")
         run("objcopy", f"--redefine-syms={renames}", directory / "unit.o", objects[-1])
-    calls = [f"k{k}_{name}" for k in range(COPIES) for name in names]
+    calls = [f"k{k}_{name}" for k in range(copies) for name in names]
     source = "".join(f"void {c}(void);\n" for c in calls)
     source += "int main(void)\n{\n" + "".join(f"    {c}();\n" for c in calls) + "    return 0;\n}\n"
     (directory / "main.c").write_text(source)
@@ -44,4 +45,4 @@ def main(directory):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    main(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))

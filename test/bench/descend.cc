@@ -1,4 +1,4 @@
-// A request on its way through the handlers of a server, of which each does something of its own
+// A request on its way through the handlers of a server, each of which does something of its own
 // and calls the next: frames of many sizes, registers saved or not, landing pads, callbacks out of
 // the standard library's templates and out of libstdc++.so.
 //

@@ -1,8 +1,7 @@
 /*
- * A deep stack to measure on: descend.c's frames are all the same, descend.cc's hardly any two.
+ * A deep stack to measure on: descend.c's frames are equal, descend.cc's hardly any two.
  */
-#ifndef GT_BENCH_DESCEND_H
-#define GT_BENCH_DESCEND_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +12,4 @@ void descend(int depth, void (*then)(const void *arg), const void *arg);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

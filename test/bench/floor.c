@@ -1,7 +1,7 @@
 /*
- * What an event is made of at least, by itself: ns, the best of many batches. A line each:
- *   clock   a look at the trace's clock              lock   one of our locks, taken and given back
- *   line    a cache line that another CPU wrote last, where there is another
+ * The least cost of each step of an event, measured alone: ns, the best of many batches. A line
+ * each: clock   a look at the trace's clock              lock   one of our locks, taken and given
+ * back line    a cache line that another CPU wrote last, where there is another
  */
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"

@@ -4,13 +4,13 @@
  * its black box was. Usage: kills JOURNAL begin|any BOX|- TRACE...; "any": the flight recorder may
  * have forgotten what was first. Reads the files' structure only, in no order of time.
  */
-#include "encoder/live.h"
+#include "encoder/drain/live.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
 #include "encoder/read/trace.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/ring.h"
-#include "encoder/writer.h"
+#include "encoder/drain/ring.h"
+#include "encoder/thread/writer.h"
 
 #include "encoder/base/memo.h"
 
@@ -203,7 +203,7 @@ static void read_v1(struct gt_bytes file, const struct gt_format *format)
     }
 }
 
-/* The file that the box goes on with, or that it begins, of which there is a copy with all that
+/* The file that the box goes on with, or that it begins. There is a copy of it with all that
  * follows. */
 static bool is_of(const struct gt_box *box, const char *path)
 {

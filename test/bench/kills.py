@@ -126,7 +126,7 @@ def once(directory, kill):
 
 
 class Readers:
-    """Go's own, of which each gets many traces at once."""
+    """Go's own readers: each gets many traces at once."""
 
     def __init__(self):
         self.room = pathlib.Path(tempfile.mkdtemp(prefix="kills-read-", dir=MEMORY))

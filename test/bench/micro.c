@@ -69,7 +69,7 @@ static void section(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* One that somebody has waited for: what is held of it is told. */
+/* A lock that a thread has waited for: its holds are logged. */
 static void hot(void)
 {
     static int heated;

@@ -26,18 +26,6 @@ http {{ access_log off; client_body_temp_path body; proxy_temp_path proxy; fastc
     uwsgi_temp_path uwsgi; scgi_temp_path scgi;
     server {{ listen 127.0.0.1:{port}; root files; location / {{ aio threads; }} }} }}
 """
-POOL = """
-import concurrent.futures, hashlib, time
-took = []
-def task(i):
-    begin = time.perf_counter()
-    hashlib.sha256(b"x" * 4096).digest()
-    took.append(time.perf_counter() - begin)
-begin = time.perf_counter()
-with concurrent.futures.ThreadPoolExecutor(4) as pool:
-    list(pool.map(task, range(100000)))
-print(100000 / (time.perf_counter() - begin), sorted(took)[len(took) * 99 // 100] * 1e6)
-"""
 
 
 def members(group, argv):
@@ -200,7 +188,7 @@ def command(around, cwd, argv, stdout=subprocess.PIPE):
 def compressor(*argv, size):
     def measure(around, cwd):
         path = cwd / "data"
-        if not path.exists():  # neither all the same nor noise
+        if not path.exists():  # neither constant nor noise
             path.write_bytes(b"".join(os.urandom(64) + b"gotrace " * 24 for _ in range(size << 12)))
         seconds, _, run = command(around, cwd, [*argv, path], stdout=subprocess.DEVNULL)
         return size / seconds, None, run
@@ -218,7 +206,7 @@ def sysbench(*argv):
 
 
 def python_pool(around, cwd):
-    _, text, run = command(around, cwd, [sys.executable, "-c", POOL])
+    _, text, run = command(around, cwd, [sys.executable, pathlib.Path(__file__).with_name("pool.py")])
     rate, p99 = map(float, [l for l in text.splitlines() if re.match(r"[\d.]+ [\d.]+$", l)][0].split())
     return rate, p99, run
 

@@ -1,12 +1,12 @@
 /*
- * What a stack costs, by itself: ns for each of several cases, the best of many batches, which
- * other load on the machine does not change. walk <depth> (descend.h) prints a line each:
+ * The cost of one stack, measured alone: ns for each of several cases, the best of many batches,
+ * which other load on the machine does not change. walk <depth> (descend.h) prints a line each:
  *   same      the stack of the last time            moved   a frame further in or out each time
  *   known     all frames walked, layouts known      first   the same, and no layout known
  *   libunwind the same by unw_backtrace, warm
  */
 #include "descend.h"
-#include "encoder/stacks.h"
+#include "encoder/thread/stacks.h"
 #include "preload/stacks/cfi.h"
 #include "preload/stacks/unwind.h"
 

@@ -1,19 +1,19 @@
 /*
  * Random valid schedules through the real encoder, a trace file each: threads that come and go,
- * block, wake each other (also in vain, also from signal handlers), call into the kernel, collect
- * garbage, lose their CPUs and get others, while generations change anywhere in between and the
- * CPUs' clocks disagree. Of v1 files
- * every other one is cut after some page, as if the process had been killed. Whoever reads the
- * files must find nothing wrong with them. Usage: schedules FORMAT FIRST_SEED COUNT DIRECTORY
+ * block, wake each other (also needlessly, also from signal handlers), call into the kernel,
+ * collect garbage, lose their CPUs and get others, while generations change anywhere in between and
+ * the CPUs' clocks disagree. Of v1 files every other one is cut after some page, as if the process
+ * had been killed. A reader of the files must find nothing wrong with them. Usage: schedules FORMAT
+ * FIRST_SEED COUNT DIRECTORY
  *
  * One thread plays all of them, with a clock of its own: the same seed gives the same events.
  */
-#include "encoder/call.h"
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/fork.h"
-#include "encoder/recording.h"
-#include "encoder/switch.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/child.h"
+#include "encoder/drain/recording.h"
+#include "encoder/thread/switch.h"
 
 #include "kernel.h"
 #include "test/unit/check.h"

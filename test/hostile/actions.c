@@ -2,21 +2,10 @@
  * actions WAY: what a program may do about signals that another one, which has handlers of its own
  * in their place, might get wrong. Prints what it sees. It has a thread, so it is recorded.
  */
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "../prog/program.h"
 
 sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
@@ -31,7 +20,7 @@ static void on_alarm(int number)
     (void)number;
 }
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* programs call it all the same */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* programs call it nevertheless */
 
 /* siginterrupt(3) says that signal(3) is not to have calls go on. */
 static int interrupts(void)
@@ -103,10 +92,8 @@ static int confined_faults(void)
 /* The first process of a namespace has no default actions: it lives on. */
 static int first(void *unused)
 {
-    pthread_t thread;
     (void)unused;
-    pthread_create(&thread, NULL, nothing, NULL);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, nothing, NULL);
     if (fork() == 0) {
         kill(1, SIGTERM);
         _exit(0);
@@ -128,6 +115,17 @@ static int of_namespace(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
+/* As GLib ends a program that has met a fatal error. */
+static int breaks(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("int3");
+#else
+    raise(SIGTRAP);
+#endif
+    return 0;
+}
+
 static const struct way {
     const char *name;
     int (*run)(void);
@@ -135,15 +133,14 @@ static const struct way {
             {"defaults", defaults},
             {"confined_is_told", confined_is_told},
             {"confined_faults", confined_faults},
-            {"of_namespace", of_namespace}};
+            {"of_namespace", of_namespace},
+            {"breaks", breaks}};
 
 int main(int argc, char **argv)
 {
-    pthread_t thread;
     const struct way *way = ways;
     while (argc == 2 && strcmp(way->name, argv[1]) != 0)
         way++;
-    pthread_create(&thread, NULL, nothing, NULL);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, nothing, NULL);
     return way->run();
 }

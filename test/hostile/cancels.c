@@ -1,9 +1,5 @@
 /* Threads that are cancelled anywhere (PTHREAD_CANCEL_ASYNCHRONOUS), while generations change. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include "../prog/program.h"
 
 enum { ROUNDS = 150, THREADS = 4 };
 
@@ -29,7 +25,7 @@ int main(void)
             pthread_create(&thread[i], NULL, run, NULL);
         nanosleep(&soon, NULL);
         if (round % 3 == 0)
-            execv("/nowhere", none); /* what was recorded is in the file before */
+            execv("/nowhere", none); /* all earlier records are in the file first */
         for (int i = 0; i < THREADS; i++)
             pthread_cancel(thread[i]);
         for (int i = 0; i < THREADS; i++)

@@ -7,23 +7,8 @@
  * digits but for the innermost, the call's number and the routine's add up to the innermost digit,
  * modulo 8.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/select.h>
-#include <sys/socket.h>
+#include "../prog/program.h"
 #include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { DEPTH_MAX = 24, CALLS = 8, ROUTINES = 4, ON_STACK = 20, ALTSTACK = 32 << 10 };
 #define NOINLINE __attribute__((noinline))
@@ -240,7 +225,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "signals") == 0 || on_altstack)
         storm();
     for (int i = 0; i < changes; i++)
-        execv("/nowhere", none); /* what was recorded is in the file before */
+        execv("/nowhere", none); /* all earlier records are in the file first */
     if (strcmp(how, "crash") == 0)
         raise(SIGSEGV);
     return 0; /* all the others go on */

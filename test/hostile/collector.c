@@ -1,18 +1,10 @@
 /*
  * Stops its threads with a signal wherever they are, as the collectors of Boehm and Mono do, and
  * makes calls while they stand still: also in the middle of a hook. Waits in the handler for a
- * second signal. Prints the collections; a lock of the tracer that a stopped thread holds would be
- * a hang.
+ * second signal. Prints the collections, and how many took as long as the tracer's patience with a
+ * lock: what a stopped thread holds must make nobody wait.
  */
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "../prog/program.h"
 
 enum { MUTATORS = 6, COLLECTIONS = 400, STOP = SIGUSR1, GO_ON = SIGUSR2 };
 
@@ -107,6 +99,13 @@ static void with_the_world_stopped(int round)
         usleep(1000);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void collect(int round)
 {
     for (int i = 0; i < MUTATORS; i++)
@@ -132,6 +131,7 @@ static void handle(int signal, void (*handler)(int))
 int main(void)
 {
     pthread_t helper;
+    int slow = 0;
     sem_t *const sems[] = {&stopped, &resumed, &begin, &marked};
     for (int i = 0; i < 4; i++)
         sem_init(sems[i], 0, 0);
@@ -141,7 +141,9 @@ int main(void)
         must(pthread_create(&mutators[i], NULL, mutate, (void *)i), "pthread_create");
     must(pthread_create(&helper, NULL, help, NULL), "pthread_create");
     for (int round = 0; round < COLLECTIONS; round++) {
+        double begin_s = seconds();
         collect(round);
+        slow += seconds() - begin_s > 0.9;
         usleep(1000); /* the world runs */
     }
     done = 1;
@@ -149,6 +151,6 @@ int main(void)
     pthread_join(helper, NULL);
     for (int i = 0; i < MUTATORS; i++)
         pthread_join(mutators[i], NULL);
-    printf("%d collections\n", COLLECTIONS);
+    printf("%d collections, %d slow\n", COLLECTIONS, slow);
     return 0;
 }

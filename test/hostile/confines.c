@@ -1,23 +1,12 @@
 /*
  * Confines itself so that one system call, argv[2], kills it; argv[1] names when. Threads compete
- * after that, of which some run already ("all"). 77: the kernel refuses the filter.
+ * after that, and some of them run already ("all"). 77: the kernel refuses the filter.
  * "unreadable": what the kernel refuses.
  */
-#include <errno.h>
+#include "../prog/program.h"
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { THREADS = 3, ROUNDS = 3, SPINS = 100000, PAGE = 4096 };
 
@@ -55,12 +44,8 @@ static void call_futex(void)
 
 static void work(void)
 {
-    pthread_t thread[THREADS];
     call_futex();
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&thread[i], NULL, compete, NULL);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(thread[i], NULL);
+    RUN_THREADS(THREADS, compete, NULL);
 }
 
 static void confine(unsigned number, unsigned flags)

@@ -2,16 +2,7 @@
  * Ways to die of a signal, with threads at work. The first argument says which; "handled" after it:
  * the program has a handler of its own. Prints what sigaction says before, when it was asked.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "../prog/program.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char altstack[16 << 10];
@@ -26,10 +17,7 @@ static void *work(void *arg)
     return arg;
 }
 
-static void segv(void)
-{
-    *(volatile int *)(size_t)(getpid() > 0 ? 16 : 0) = 1;
-}
+DO(segv, *(volatile int *)(size_t)(getpid() > 0 ? 16 : 0) = 1)
 
 static void bus(void)
 {
@@ -43,10 +31,7 @@ static void fpe(void)
     zero = 100 / zero;
 }
 
-static void ill(void)
-{
-    __builtin_trap();
-}
+DO(ill, __builtin_trap())
 
 static volatile int bottom;
 
@@ -69,12 +54,7 @@ static void *in_thread(void *arg)
     return arg;
 }
 
-static void thread(void)
-{
-    pthread_t t;
-    pthread_create(&t, NULL, in_thread, NULL);
-    pthread_join(t, NULL);
-}
+DO(thread, RUN_THREADS(1, in_thread, NULL))
 
 /* glibc finds it out with its own lock held, and does not go through the abort that others see. */
 static void corrupt(void)
@@ -86,10 +66,7 @@ static void corrupt(void)
     free((void *)p);
 }
 
-static void jump(void)
-{
-    ((void (*)(void))(size_t)(getpid() > 0 ? 8 : 0))();
-}
+DO(jump, ((void (*)(void))(size_t)(getpid() > 0 ? 8 : 0))())
 
 static void in_handler(int number)
 {
@@ -103,10 +80,7 @@ static void handler_faults(void)
     raise(SIGUSR1);
 }
 
-static void raise_term(void)
-{
-    raise(SIGTERM);
-}
+DO(raise_term, raise(SIGTERM))
 
 static void kill_int(void)
 {
@@ -114,15 +88,8 @@ static void kill_int(void)
     pause();
 }
 
-static void kill_hard(void)
-{
-    kill(getpid(), SIGKILL);
-}
-
-static void raise_segv(void)
-{
-    raise(SIGSEGV);
-}
+DO(kill_hard, kill(getpid(), SIGKILL))
+DO(raise_segv, raise(SIGSEGV))
 
 static const struct {
     const char *name;

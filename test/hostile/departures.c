@@ -3,22 +3,9 @@
  * while generations change as fast as they can: `departures <way>`. Calls are made from functions
  * of one name, down or up.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <poll.h>
+#include "../prog/program.h"
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 enum {
     THREADS = 8,
@@ -173,7 +160,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < CHANGES || departures < enough; i++) {
         for (int k = 0; k < THREADS; k++)
             pthread_kill(thread[k], SIGUSR1);
-        execv("/nowhere", none); /* what was recorded is in the file before */
+        execv("/nowhere", none); /* all earlier records are in the file first */
     }
     return 0;
 }

@@ -2,19 +2,10 @@
  * Processes that make processes. argv[1] names the way; what they print is the same whatever the
  * order. Children that make threads use all that a forked child must have in order again.
  */
+#include "../prog/program.h"
 #include "../prog/libc.h"
 
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <spawn.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int stop;
@@ -33,12 +24,8 @@ static void *work(void *arg)
 /* Threads that wait for each other; returns 0 when their sum is right. */
 static int threads(void)
 {
-    pthread_t thread[4];
     counter = 0;
-    for (int i = 0; i < 4; i++)
-        pthread_create(&thread[i], NULL, work, NULL);
-    for (int i = 0; i < 4; i++)
-        pthread_join(thread[i], NULL);
+    RUN_THREADS(4, work, NULL);
     return counter == 8000 ? 0 : 9;
 }
 
@@ -113,10 +100,8 @@ static void *fork_here(void *arg)
 
 static void from_thread(void)
 {
-    pthread_t thread;
     int status = -1;
-    pthread_create(&thread, NULL, fork_here, &status);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, fork_here, &status);
     printf("child of a thread: %d\n", status);
 }
 
@@ -236,9 +221,7 @@ int main(int argc, char **argv)
     else if (strcmp(way, "exec") == 0)
         execl("/bin/sh", "sh", "-c", "echo exec from main; exit 4", (char *)NULL);
     else if (strcmp(way, "exec-thread") == 0) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, exec_here, NULL);
-        pthread_join(thread, NULL);
+        RUN_THREADS(1, exec_here, NULL);
     } else {
         return 2;
     }

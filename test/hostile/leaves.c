@@ -2,16 +2,8 @@
  * A signal handler that jumps out of whatever it has interrupted, as timeouts do: `leaves <end>`.
  * The call is one that may be left so (signal-safety(7)).
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <semaphore.h>
+#include "../prog/program.h"
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { JUMPS = 3000, THREADS = 2, EVERY_NS = 50000 };
 

@@ -3,52 +3,34 @@
  * touched, into the kernel's half, and not aligned. Prints what each call answers, or which signal
  * it ends in: libc itself touches what some point to. A row for each pointer of each call.
  */
+#include "../prog/program.h"
 #include "../prog/libc.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <fts.h>
 #include <grp.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <mqueue.h>
 #include <netdb.h>
-#include <poll.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <resolv.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <shadow.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/msg.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <threads.h>
-#include <unistd.h>
 #include <wchar.h>
 #include <wordexp.h>
 

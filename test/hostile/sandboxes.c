@@ -2,18 +2,8 @@
  * Gives up all access to files by landlock(7) and then lets a thread wait; argv[1] names when.
  * 77: the kernel has no Landlock.
  */
+#include "../prog/program.h"
 #include "../prog/libc.h"
-
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { ROUNDS = 20, PAUSE_US = 1000 };
 

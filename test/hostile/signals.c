@@ -1,28 +1,11 @@
 /*
- * Signals in the middle of everything. argv[1] names the case; what is printed does not depend on
+ * Signals in the middle of everything. argv[1] names the case; the output does not depend on
  * timing.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "../prog/program.h"
 
 static sem_t sem;
 static int fds[2], sockets[2], null;

@@ -2,15 +2,7 @@
  * Stacks that are not the thread's own: `stacks coroutine` calls on one of which nobody knows where
  * it ends, `stacks high` in a signal handler on one that lies above the call it has interrupted.
  */
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
+#include "../prog/truth.h"
 #include <ucontext.h>
 
 enum { STACK = 256 << 10, ROUNDS = 20, UNTOUCHED = 4711 };
@@ -18,6 +10,7 @@ enum { STACK = 256 << 10, ROUNDS = 20, UNTOUCHED = 4711 };
 
 static ucontext_t home, there;
 static sem_t sem, handled;
+static _Atomic int waiter;
 
 static void *waits(void *arg)
 {
@@ -83,10 +76,11 @@ static void *waits_below(void *arg)
 {
     stack_t alternate = {.ss_sp = arg, .ss_size = STACK};
     sigaltstack(&alternate, NULL);
-    sem_post(&handled);
+    waiter = tid();
     return waits(arg);
 }
 
+/* Each signal interrupts the wait, which the thread has gone back to when the wait ends. */
 static void high(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_RESTART};
@@ -97,11 +91,12 @@ static void high(void)
     pthread_attr_init(&attr);
     pthread_attr_setstack(&attr, both, STACK);
     pthread_create(&thread, &attr, waits_below, both + STACK);
-    sem_wait(&handled);
     for (int i = 0; i < ROUNDS; i++) {
+        until_asleep(&waiter);
         pthread_kill(thread, SIGUSR1);
         sem_wait(&handled);
     }
+    until_asleep(&waiter);
     sem_post(&sem);
     pthread_join(thread, NULL);
 }

@@ -2,21 +2,10 @@
  * Threads, waits and allocations at every stage of a process's life, in this order: before all
  * constructors (.preinit_array), in constructors, in main, in a library's constructor and
  * destructor (stages LIBRARY...: this file again, built with -DLIBRARY -shared), in the last
- * destructors of threads, in atexit handlers, in destructors. Prints each that worked; what is
- * printed does not depend on timing.
+ * destructors of threads, in atexit handlers, in destructors. Prints each that worked; the output
+ * does not depend on timing.
  */
-#include <dlfcn.h>
-#include <limits.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include "../prog/program.h"
 
 struct meeting {
     pthread_mutex_t mutex;
@@ -200,12 +189,10 @@ __attribute__((destructor)) static void destruct(void)
 
 int main(int argc, char **argv)
 {
-    pthread_t thread;
     atexit(at_exit);
     use("main");
     pthread_key_create(&last_key, key_destructor);
-    pthread_create(&thread, NULL, end_slowly, NULL);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, end_slowly, NULL);
     for (int i = 1; i < argc; i++)
         if (!dlopen(argv[i], RTLD_NOW | (i > 1 ? RTLD_DEEPBIND : 0)))
             puts(dlerror());

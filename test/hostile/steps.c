@@ -2,19 +2,8 @@
  * A signal handler that comes at each instruction of a call, one after the other, and does not just
  * return: `steps <way> <calls> <first> <every>`. At the end there is a thread like any other.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <semaphore.h>
+#include "../prog/program.h"
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static const char *way;
 static bool posts; /* to a thread that waits */
@@ -102,9 +91,7 @@ static void *interrupted(void *arg)
 
 static bool interrupt_thread_at(int step)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, interrupted, (void *)(intptr_t)step);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, interrupted, (void *)(intptr_t)step);
     return came;
 }
 
@@ -138,7 +125,6 @@ int main(int argc, char **argv)
         pthread_create(&thread, NULL, waits, NULL);
     while (forks ? interrupt_at(at) : interrupt_thread_at(at))
         at += every;
-    pthread_create(&thread, NULL, last, NULL);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, last, NULL);
     return 0;
 }

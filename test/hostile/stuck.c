@@ -3,20 +3,10 @@
  * one; argv[2] is "threads" for a program that has made another thread, "full" for one that never
  * has, and has done much.
  */
+#include "../prog/program.h"
 #include "../../preload/gotrace.h"
 
-#include <fcntl.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static void *work(void *arg)
 {
@@ -26,9 +16,7 @@ static void *work(void *arg)
 
 static void thread(void)
 {
-    pthread_t t;
-    pthread_create(&t, NULL, work, NULL);
-    pthread_join(t, NULL);
+    RUN_THREADS(1, work, NULL);
 }
 
 /* With GOTRACE_SYSCALLS=all each is an event. */

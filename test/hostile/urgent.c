@@ -4,18 +4,7 @@
  * it sleeps again no other may have run: it says how far they came meanwhile. `urgent end`: it ends
  * the process while another one never sleeps. Exit status 77: there is no right to such priorities.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "../prog/program.h"
 
 enum { LOWEST = 10, LOW, MIDDLE, HIGH, MAIN };
 enum { ROUNDS = 20, PAUSE_NS = 137000, CALLS = 50 };
@@ -138,7 +127,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "end") == 0) {
         start(LOW, lowest, NULL);
-        pause_ns(200000000); /* whoever is to run has begun */
+        pause_ns(200000000); /* the thread that shall run has begun */
         start(MIDDLE, for_ever, NULL);
         pause_ns(1000000);
         return 0;

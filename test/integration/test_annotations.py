@@ -8,10 +8,10 @@ import urllib.request
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
 
 FORMATS = [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 11]
-formats = pytest.mark.parametrize("format", FORMATS)
+formats = pytest.mark.parametrize("format", gotools.some(of=FORMATS))
 HEADER = ROOT / "preload/gotrace.h"
 UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 KINDS = {"RegionBegin", "RegionEnd", "TaskBegin", "TaskEnd", "Log"}
@@ -79,6 +79,7 @@ def annotations(trace, go=None):
 
 
 @formats
+@pytest.mark.beside
 def test_misuse(traced, tmp_path, format):
     """Whatever a program does, the file is readable, and what was right is in it."""
     result = record(traced, format, "misuse")
@@ -97,6 +98,7 @@ def test_misuse(traced, tmp_path, format):
     assert {e.fields.get("Type") for e in child} == {"left open", "in a thread"}
 
 
+@pytest.mark.beside
 def test_stack(traced):
     """The leaf is the caller, at the line of the call."""
     events = annotations(record(traced, "go1.23", "annotations").trace)
@@ -106,6 +108,7 @@ def test_stack(traced):
         assert frame.file.endswith("annotations.c") and "gotrace_" in source[frame.line - 1], event
 
 
+@pytest.mark.beside
 def test_scopes(traced):
     events = annotations(record(traced, "go1.23", "annotations_cxx").trace)
     assert [(e.kind, e.fields.get("Message", e.fields.get("Type"))) for e in events] == [
@@ -118,7 +121,6 @@ def test_scopes(traced):
     assert events[6].fields["Task"] == events[0].fields["ID"]
 
 
-SMALL = f'#include "{HEADER}"\n#include <stdio.h>\nint main(void) {{\n    gotrace_log(0, "category", "message");\n    printf("%d\\n", gotrace_start());\n    return 0;\n}}\n'
 WAYS = {
     "pie": ["-fPIE", "-pie"],
     "no-pie": ["-fno-pie", "-no-pie"],
@@ -132,10 +134,11 @@ WAYS = {
 
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.needs("clang")), "g++"])
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.beside
 def test_built_in_any_way(traced, tmp_path, compiler, way):
     """Without the library nothing happens; with it everything is recorded, but in static programs."""
     flags = [f.replace("c99", "c++11") if "++" in compiler else f for f in WAYS[way]]
-    program = proc.compile(SMALL, tmp_path / "small", *flags, compiler=compiler)
+    program = proc.compile(SOURCES / "annotations/small.c", tmp_path / "small", *flags, compiler=compiler)
     bare = proc.run([program]).ok()
     assert bare.stdout == "38\n"  # ENOSYS
     result = traced([program]).ok()
@@ -145,6 +148,7 @@ def test_built_in_any_way(traced, tmp_path, compiler, way):
         assert [e.fields["Message"] for e in annotations(result.trace)] == ["message"]
 
 
+@pytest.mark.beside
 def test_in_a_library_loaded_later(traced, tmp_path):
     text = f'#include "{HEADER}"\nvoid plugin(void) {{\n    gotrace_log(0, "", "from the plugin");\n}}\n'
     proc.compile(text, tmp_path / "plugin.so", "-shared", "-fPIC")
@@ -155,15 +159,13 @@ def test_in_a_library_loaded_later(traced, tmp_path):
     assert event.fields["Message"] == "from the plugin" and event.stack[0].func == "plugin"
 
 
-LOOP = f'#include "{HEADER}"\n#include <stdlib.h>\nint main(int n, char **v) {{\n    for (int i = atoi(v[n - 1]); i; i--) {{\n        __asm__ volatile("" ::: "memory");\n        gotrace_log(0, "c", "m");\n    }}\n    return 0;\n}}\n'
-
-
 @pytest.mark.measured
 @pytest.mark.parametrize("flags", [["-fPIE", "-pie"], ["-no-pie", "-fno-pie"]])
+@pytest.mark.beside
 def test_costs_one_branch(tmp_path, flags):
     """Instructions of a call in a program without the library, beyond those of the loop itself."""
-    program = proc.compile(LOOP, tmp_path / "loop", "-O2", *flags)
-    empty = proc.compile(LOOP.replace("gotrace_log(0", "(void)(0"), tmp_path / "empty", "-O2", *flags)
+    program = proc.compile(SOURCES / "annotations/loop.c", tmp_path / "loop", "-O2", *flags)
+    empty = proc.compile(SOURCES / "annotations/loop.c", tmp_path / "empty", "-DEMPTY", "-O2", *flags)
 
     def instructions(program, n):
         argv = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path}/out", program, n]
@@ -177,32 +179,11 @@ TALKERS = 20
 
 
 @pytest.mark.parametrize("memory", ["256M", "1M"])
+@pytest.mark.long
+@pytest.mark.beside
 def test_many_texts_of_many_threads(traced, tmp_path, memory):
     """Buffers change between events and texts; with little memory each thread has one of events already."""
-    text = f"""#include "{HEADER}"
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-static pthread_barrier_t all;
-static void *talk(void *arg) {{
-    char s[1000];
-    pthread_barrier_wait(&all);
-    for (int i = 0; i < 400; i++) {{
-        snprintf(s, sizeof s, "%ld %d %900s", (long)arg, i, "x");
-        gotrace_log(0, "", s);
-        for (int k = 0; k < 2; k++) sched_yield();
-    }}
-    pthread_barrier_wait(&all);
-    return arg;
-}}
-int main(void) {{
-    pthread_t t[{TALKERS}];
-    pthread_barrier_init(&all, NULL, {TALKERS});
-    for (long i = 0; i < {TALKERS}; i++) pthread_create(&t[i], NULL, talk, (void *)i);
-    for (int i = 0; i < {TALKERS}; i++) pthread_join(t[i], NULL);
-}}
-"""
-    result = traced([proc.compile(text, tmp_path / "talk")], env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": memory}).ok()
+    result = traced([proc.compile(SOURCES / "annotations/talk.c", tmp_path / "talk", f"-DTALKERS={TALKERS}")], env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": memory}).ok()
     assert "nothing lost" in result.stderr
     said = collections.defaultdict(list)
     for e in gotools.parse(result.trace):
@@ -214,33 +195,10 @@ int main(void) {{
 
 
 @pytest.mark.measured
-def test_memory_with_new_texts(traced, tmp_path):
+@pytest.mark.beside
+def test_memory_with_new_texts(traced):
     """A million messages and names that never come again leave nothing behind in the process."""
-    text = f"""#include "{HEADER}"
-#include <stdio.h>
-#include <string.h>
-static long rss(void) {{
-    char line[256]; long kb = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (fgets(line, sizeof line, f)) sscanf(line, "VmRSS: %ld", &kb);
-    fclose(f);
-    return kb;
-}}
-static void many(int n) {{
-    char s[512];
-    memset(s, 'x', sizeof s);
-    for (int i = 0; i < n; i++) {{
-        snprintf(s + 400, 100, "%d %d", n, i);
-        gotrace_task task = gotrace_task_begin(0, s);
-        gotrace_region region = gotrace_region_begin(task, s);
-        gotrace_log(task, "category", s);
-        gotrace_region_end(region);
-        gotrace_task_end(task);
-    }}
-}}
-int main(void) {{ many(200000); long before = rss(); many(200001); printf("%ld\\n", rss() - before); }}
-"""
-    program = proc.compile(text, tmp_path / "many")
+    program = SINGLE / "annotations/many_texts"
     result = traced([program], env={"GOTRACE_OUTPUT": "/dev/null", "GOTRACE_MAX_MEM": "16M"}).ok()
     assert int(result.stdout) < 8000, f"{result.stdout} KiB more"
 
@@ -252,17 +210,27 @@ def test_installed(tmp_path):
     env = {"PKG_CONFIG_PATH": prefix / "share/pkgconfig"}
     flags = proc.run(["pkg-config", "--cflags", "--libs", "gotrace"], env=env).ok().stdout.split()
     assert flags == [f"-I{prefix}/include"]
-    program = proc.compile(SMALL.replace(f'"{HEADER}"', "<gotrace.h>"), tmp_path / "small", *flags)
+    program = proc.compile(SOURCES / "annotations/small.c", tmp_path / "small", "-DINSTALLED", *flags)
     result = proc.run([program], env={"LD_PRELOAD": prefix / "lib/libgotrace.so", "GOTRACE_OUTPUT": tmp_path / "t.out"}).ok()
     assert "1 events" not in result.stderr and annotations(tmp_path / "t.out")
     proc.run(["make", "-C", ROOT, "uninstall", f"PREFIX={prefix}"]).ok()
     assert not [file for file in prefix.rglob("*") if not file.is_dir()]
 
 
-def test_example_of_the_readme(traced, tmp_path):
-    text = re.search(r"```c\n(#include <gotrace.h>.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
-    program = proc.compile(text, tmp_path / "example", f"-I{HEADER.parent}", "-Wall", "-Werror")
+@pytest.mark.parametrize(
+    "language, compiler, flags, kinds, message",
+    [
+        ("c", "gcc", [], ["TaskBegin", "Log", "RegionBegin", "RegionEnd", "TaskEnd"], "/index.html"),
+        ("cpp", "g++", ["-std=c++11", "-pthread"], ["TaskBegin", "RegionBegin", "Log", "RegionEnd", "TaskEnd"], "9"),
+    ],
+)
+@pytest.mark.beside
+def test_examples_of_the_man_page(traced, tmp_path, language, compiler, flags, kinds, message):
+    """Each compiles without a warning, runs without the library, and records what the page says that it does."""
+    page = (ROOT / "scripts/man/gotrace_annotations.3.md").read_text()
+    (text,) = re.findall(rf"```{language}\n(#include <gotrace.h>.*?)```", page, re.S)
+    program = proc.compile(text, tmp_path / "example", f"-I{HEADER.parent}", "-Wall", "-Wextra", "-Werror", *flags, compiler=compiler)
     proc.run([program]).ok()
     events = annotations(traced([program]).ok().trace)
-    assert [e.kind for e in events] == ["TaskBegin", "Log", "RegionBegin", "RegionEnd", "TaskEnd"]
-    assert events[1].fields["Message"] == "/index.html"
+    assert [e.kind for e in events] == kinds
+    assert [e.fields["Message"] for e in events if e.kind == "Log"] == [message]

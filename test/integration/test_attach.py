@@ -15,51 +15,18 @@ import time
 
 import pytest
 
-from lib import LIBC, LIBRARY, PROGRAMS, ROOT, gotools, proc
+from lib import LIBC, LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc, reports
 
 GOTRACE = ROOT / "build/gotrace"
 ATTACHED = PROGRAMS / "attached"
 CYCLES = int(os.environ.get("ATTACH_CYCLES", "5"))
 
 pytestmark = [
+    pytest.mark.beside,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is there for x86-64 only"),
     pytest.mark.skipif(LIBC < 34, reason="nothing is attached to where threads are a library of their own"),
     pytest.mark.limit(120),
 ]
-
-# In the command: it is killed, or the program is, right after its nth ptrace(2).
-DIE = """
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static long n;
-
-long ptrace(int request, ...)
-{
-    static long (*real)(int, ...);
-    va_list ap;
-    va_start(ap, request);
-    long a = va_arg(ap, long), b = va_arg(ap, long), c = va_arg(ap, long);
-    va_end(ap);
-    if (!real)
-        real = (long (*)(int, ...))dlsym(RTLD_NEXT, "ptrace");
-    long r = real(request, a, b, c);
-    if (++n == atol(getenv("DIE_AT")))
-        kill(getenv("DIE_WHO") ? atoi(getenv("DIE_WHO")) : getpid(), SIGKILL);
-    return r;
-}
-
-__attribute__((destructor)) static void count(void)
-{
-    if (getenv("DIE_COUNT"))
-        dprintf(open(getenv("DIE_COUNT"), O_WRONLY | O_CREAT | O_APPEND, 0600), "%ld ", n);
-}
-"""
 
 
 class Program:
@@ -108,6 +75,7 @@ def values(trace):
 
 
 @pytest.mark.measured
+@pytest.mark.alone
 def test_truth(tmp_path):
     """Waits are right from then on: how long, for which lock, who held it, doing what; and so they are the next time."""
     with running("locks") as program:
@@ -116,35 +84,42 @@ def test_truth(tmp_path):
             await_waits(12)
             assert f"detached; {trace}: " in detach(program).stdout
             gotools.check(trace)
-            top = gotrace("top", "--holders", trace).ok().stdout
-            wait = re.search(r"^ *[\d.]+m?s +[\d.]+% +(\d+) +([\d.]+)ms +[\d.]+ms +pthread_mutex_lock <- want .*, journal$", top, re.M)
-            assert wait and int(wait[1]) >= 3 and 25 < float(wait[2]) < 1000, top
-            assert re.search(r"^ +[\d.]+% +\d+(?: \(hold\))?, by hold: usleep <- hold", top, re.M), top
+            waits = reports.report(trace, "top", "--holders")["waits"]
+            (wait,) = [row for row in waits if row["place"].startswith("pthread_mutex_lock <- want ") and row["lock"] == "journal"]
+            assert wait["count"] >= 3 and 25e6 < wait["average_ns"] < 1000e6, wait
+            did = [row["at"]["place"] for row in wait["holders"] if row["taken_in"] == "hold" and row["at"]]
+            assert any(place.startswith("usleep <- hold") for place in did), wait
             live = values(trace)
             assert live and all(0 < v < 1 << 24 for v in live), live
         program.end()
 
 
 def holdings(pid):
-    """Pages that are its own, mappings, descriptors, threads."""
+    """KiB of memory that it has mapped, mappings, descriptors, threads."""
     text = pathlib.Path(f"/proc/{pid}/smaps").read_text()
-    kib = sum(map(int, re.findall(r"^Private_Dirty: +(\d+) kB", text, re.M)))
-    return kib // 4, text.count("\nVmFlags:"), *(len(os.listdir(f"/proc/{pid}/{of}")) for of in ("fd", "task"))
+    mapped = sum(map(int, re.findall(r"^Size: +(\d+) kB", text, re.M)))
+    return mapped, text.count("\nVmFlags:"), *(len(os.listdir(f"/proc/{pid}/{of}")) for of in ("fd", "task"))
 
 
 @pytest.mark.measured
 @pytest.mark.limit(300)
+@pytest.mark.long
+@pytest.mark.alone
 def test_takes_no_more_each_time(tmp_path):
-    """What it takes it has after some: from then on less than a page each time, no mapping, descriptor or thread."""
-    times = 60
+    """
+    What it takes it has after some times: then no memory, no mapping, descriptor or thread more. How much it needs at once
+    differs, so it may still take some; a leak would take some in each of these rounds.
+    """
+    times, rounds = 25, 4
+    seen = []
     with running("many", "20") as program:
-        for i in range(2 * times):
-            before = holdings(program.pid) if i == times else None if i < times else before
-            attach(program, tmp_path / "t.out")
-            detach(program)
-        after = holdings(program.pid)
+        for _ in range(rounds):
+            for _ in range(times):
+                attach(program, tmp_path / "t.out")
+                detach(program)
+            seen.append(holdings(program.pid))
         program.end()
-    assert after[0] - before[0] < times and after[1:] == before[1:], (before, after)
+    assert any(after == before for before, after in zip(seen, seen[1:])), seen
 
 
 @pytest.mark.chance
@@ -208,7 +183,7 @@ def test_all_is_put_back(tmp_path):
 
 @pytest.fixture(scope="module")
 def die(tmp_path_factory):
-    return proc.compile(DIE, tmp_path_factory.mktemp("die") / "die.so", "-shared", "-fPIC", "-ldl")
+    return proc.compile(SOURCES / "attach/die.c", tmp_path_factory.mktemp("die") / "die.so", "-shared", "-fPIC", "-ldl")
 
 
 def attach_dying(program, trace, die, at, **env):
@@ -252,34 +227,12 @@ def test_killed_program(tmp_path, die):
 # --- who is refused
 
 STATIC = '#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts("ready"); fflush(stdout); char c; while (read(0, &c, 1) > 0) ; puts("1 rounds"); }'
-CONFINED = """
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
-int main(void)
-{
-    struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    struct sock_fprog program = {1, all};
-    char c;
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-    puts("ready");
-    fflush(stdout);
-    while (read(0, &c, 1) > 0)
-        ;
-    puts("1 rounds");
-}
-"""
 
 
 REFUSED = {
     "static": (STATIC, ["-static"], "gcc", "statically linked"),
     "musl": (STATIC, [], "musl-gcc", "has another libc, musl: its loader is .*ld-musl"),
-    "confined": (CONFINED, ["-O1"], "gcc", "confines itself by seccomp"),
+    "confined": (SOURCES / "attach/confined.c", ["-O1"], "gcc", "confines itself by seccomp"),
 }
 
 
@@ -370,55 +323,11 @@ def test_library_that_its_user_cannot_read(tmp_path):
 
 # --- functions that other libraries than libc have
 
-OTHERS = """
-#include <omp.h>
-#include <poll.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-int io_setup(int, void **);
-int io_getevents(void *, long, long, void *, struct timespec *);
-static void *context;
-
-static void critical(void)
-{
-#pragma omp critical
-    usleep(20000);
-}
-
-static void await_io(void)
-{
-    char event[64];
-    struct timespec time = {.tv_nsec = 20000000};
-    io_getevents(context, 1, 1, event, &time);
-}
-
-int main(void)
-{
-    int rounds = 0;
-    puts(io_setup(1, &context) ? "no aio" : "ready");
-    fflush(stdout);
-    for (; poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, 0) == 0; rounds++) {
-#pragma omp parallel num_threads(3)
-        {
-            critical();
-#pragma omp barrier
-            if (omp_get_thread_num() == 0)
-                await_io();
-        }
-    }
-    printf("%d rounds\\n", rounds);
-}
-"""
-
-
 def test_other_libraries(tmp_path):
     """OpenMP's and libaio's calls are bound, too, those that were not made yet as well; given back, and bound again."""
     binary = tmp_path / "others"
     flags = ["-fopenmp", "-Wl,-z,lazy", "-laio"]
-    (tmp_path / "others.c").write_text(OTHERS)
-    if proc.run(["gcc", "-g", "-O1", "-o", binary, tmp_path / "others.c", *flags]).returncode:
+    if proc.run(["gcc", "-g", "-O1", "-o", binary, SOURCES / "attach/others.c", *flags]).returncode:
         pytest.skip("libaio is not here; ./scripts/deps all installs it")
     with running(argv=(binary,)) as program:
         for trace in (tmp_path / "one.out", tmp_path / "two.out"):
@@ -432,58 +341,12 @@ def test_other_libraries(tmp_path):
         program.end()
 
 
-ANEW = """
-#include <poll.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-static unsigned long context;
-static long longest;
-
-static long now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void await_io(void)
-{
-    struct timespec time = {.tv_nsec = 3000000};
-    char event[64];
-    long since = now_us();
-    syscall(SYS_io_getevents, context, 1, 1, event, &time);
-    long us = now_us() - since;
-    longest = us > longest ? us : longest;
-}
-
-int main(void)
-{
-    int rounds = 0;
-    if (syscall(SYS_io_setup, 1, &context))
-        return 1;
-    puts("ready");
-    fflush(stdout);
-    for (; poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, 0) == 0; rounds++) {
-        usleep(3000);
-        await_io();
-    }
-    fprintf(stderr, "%ld us\\n", longest);
-    printf("%d rounds\\n", rounds);
-}
-"""
-
-
 @pytest.mark.measured
+@pytest.mark.alone
 def test_calls_that_begin_anew(tmp_path):
     """io_getevents(2) counts its timeout from the beginning when a debugger stops its thread: 3 ms may become no end."""
-    binary = tmp_path / "anew"
-    (tmp_path / "anew.c").write_text(ANEW)
-    proc.run(["gcc", "-g", "-O1", "-o", binary, tmp_path / "anew.c"]).ok()
     for _ in range(6):
-        with running(argv=(binary,), stderr=subprocess.PIPE) as program:
+        with running(argv=(SINGLE / "attach/anew",), stderr=subprocess.PIPE) as program:
             attach(program, tmp_path / "t.out")
             out, err = program.child.communicate(timeout=30)
         assert int(out.split()[0]) > 5, out
@@ -508,45 +371,10 @@ def test_calls_with_something_half_done(tmp_path):
 
 # --- children
 
-PARENT = """
-#include <stdio.h>
-#include <unistd.h>
-
-static void child(int from)
-{
-    char c;
-    printf("%d\\n", (int)getpid());
-    fflush(stdout);
-    while (read(from, &c, 1) > 0) {
-        usleep(20000);
-        usleep(20000);
-    }
-    _exit(0);
-}
-
-int main(void)
-{
-    char c;
-    int ends[2];
-    puts("ready");
-    fflush(stdout);
-    if (pipe(ends))
-        return 1;
-    while (read(0, &c, 1) == 1 && c != 'q') {
-        if (c == 'f' && fork() == 0)
-            close(ends[1]), child(ends[0]);
-        if (c == 'w')
-            printf("%d\\n", (int)write(ends[1], &c, 1));
-        fflush(stdout);
-    }
-    puts("1 rounds");
-}
-"""
-
 
 def test_child_of_one_that_was_attached(tmp_path):
     """It has the library, which does nothing there: it can be attached to like any other, and so can its own child."""
-    binary = proc.compile(PARENT, tmp_path / "parent")
+    binary = SINGLE / "attach/parent"
 
     def tell(program, what):
         program.child.stdin.write(what)
@@ -563,7 +391,7 @@ def test_child_of_one_that_was_attached(tmp_path):
         for command in ("start", "stop", "snapshot", "detach"):
             said = gotrace(command, after)
             assert said.returncode == 1 and f"was forked by a program that had been attached before: gotrace attach {after}\n" in said.stderr
-        os.kill(before, 9)  # or it would read what the other one is told
+        os.kill(before, 9)  # or it would read the other one's input
         for trace in (tmp_path / "one.out", tmp_path / "two.out"):
             gotrace("attach", "-o", trace, after).ok()
             tell(program, "w")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.beside
 
 DEPARTURES = ["siglongjmp", "setcontext", "SYS_exit"]
 CALLS = ["read", "poll", "select", "epoll_wait", "recv", "write", "ppoll", "sigtimedwait"]
-RUNS = int(os.environ.get("CHAIN_RUNS", "3"))
+RUNS = int(os.environ.get("CHAIN_RUNS", "2"))
 RECORDER = {"GOTRACE_RING": "1M", "GOTRACE_QUIET": "1"}
 
 
@@ -53,6 +53,7 @@ def test_at_the_end(tmp_path, how):
 
 
 @pytest.mark.limit(120)
+@pytest.mark.long
 def test_in_a_crash(tmp_path):
     check(tmp_path, "crash", changes=2, threads=100, returncode=-11, **RECORDER)
 
@@ -64,7 +65,7 @@ def test_many_generations(tmp_path, how):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("format", [f for f, (_, last) in gotools.FORMATS.items() if not last])
+@pytest.mark.parametrize("format", gotools.some("go1.22", of=[f for f, (_, last) in gotools.FORMATS.items() if not last]))
 def test_formats(tmp_path, format):
     check(tmp_path, "brief", changes=40, threads=16, runs=1, GOTRACE_FORMAT=format)
 

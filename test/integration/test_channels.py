@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import PROGRAMS, ROOT, SINGLE, gotools, proc
 from lib.spans import check_readers
 
 pytestmark = [pytest.mark.beside, pytest.mark.limit(300)]
@@ -15,7 +15,7 @@ GOTRACE = ROOT / "build/gotrace"
 PROGRAM = PROGRAMS / "channels"
 ROUNDS = 200
 READS, WRITES = {"read", "recv", "epoll_wait"}, {"write", "send"}  # of them one in each round can wait
-FORMATS = ["go1.21", "go1.23", "go1.26"]
+FORMATS = gotools.some(of=["go1.21", "go1.23", "go1.26"])
 SURE = 30_000  # ns from the program's look at its clock to when its call has begun, at most, mostly
 BOTH = 1001  # what was read, when it was of both writers
 
@@ -33,7 +33,7 @@ SURVIVING = [kind for kind, what in KINDS.items() if what == "survives"]
 @dataclasses.dataclass
 class Wait:
     call: str
-    ender: str  # what it says it is: "writer"; None: nobody else
+    ender: str  # what it says it is: "writer"; None: no other one
 
 
 def waits_of(events, who, calls=READS):
@@ -169,37 +169,8 @@ def test_a_writer_that_is_not_there(record, kind, how):
         assert wait.ender in ((None,) if value == 1000 else (None, "writer"))
 
 
-IN_VFORKS_CHILD = """
-#include <stdio.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-int main(void)
-{
-    int first[2], second[2];
-    char c = 1;
-    struct stat is;
-    if (pipe(first) != 0 || pipe(second) != 0 || write(first[1], &c, 1) != 1 || write(second[1], &c, 1) != 1)
-        return 1;
-    if (vfork() == 0) {
-        dup2(first[1], second[1]);
-        if (write(second[1], &c, 1) != 1)
-            _exit(1);
-        execlp("true", "true", (char *)NULL);
-    }
-    wait(NULL);
-    for (int i = 0; i < 5; i++)
-        if (write(second[1], &c, 1) != 1)
-            return 1;
-    fstat(second[1], &is);
-    printf("%lu\\n", (unsigned long)is.st_ino);
-}
-"""
-
-
 def test_what_a_child_of_vfork_does_with_its_descriptors_is_nothing_to_its_parent(tmp_path):
-    program = proc.compile(IN_VFORKS_CHILD, tmp_path / "vforks")
+    program = SINGLE / "channels/vforks"
     result = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_SYSCALLS": "all"}).ok()
     texts = [(e.fields["Category"], e.fields["Message"]) for e in gotools.parse(result.trace) if e.kind == "Log"]
     names = [category.split(":")[-1] for category, message in texts if message.startswith("wrote")]

@@ -1,4 +1,4 @@
-"""lib/truth.py itself: a right trace passes, and every wrong one is told apart. No program is run."""
+"""lib/truth.py itself: a right trace passes, and every wrong one fails. No program is run."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ def trace(leaf="mtx_lock", state="Waiting", reason="sync", ns=25 * MS, waker=MAI
 CALL = {"leaf": "read", "state": "Syscall", "reason": "", "waker": WAITER}
 RIGHT = [
     (LOCK, {}),
-    (LOCK, {"ns": 12 * MS, "times": 2}),  # woken in vain once: two parts
+    (LOCK, {"ns": 12 * MS, "times": 2}),  # one spurious wake-up: two parts
     (COND, {"leaf": "cnd_wait", "reason": "sync.(*Cond).Wait"}),
     (READ, CALL),
     (READ, CALL | {"leaf": "__read_chk"}),

@@ -6,31 +6,11 @@ import sys
 import pytest
 
 from integration.test_hostile import FORKS
-from lib import HOSTILE, gotools, proc, reports
+from lib import BUILT, HOSTILE, SINGLE, gotools, proc, reports
+
+pytestmark = pytest.mark.beside
 
 ALL = {"GOTRACE_CHILDREN": "all"}
-
-NAPS = """
-#include <sys/wait.h>
-#include <unistd.h>
-
-__attribute__((noipa)) static void nap(void) { usleep(50000); }
-
-int main(void)
-{
-    int status, sum = 0;
-    for (int i = 0; i < 3; i++) {
-        if (fork() == 0) {
-            nap();
-            if (i == 2)
-                execlp("sleep", "sleep", "0.05", NULL);
-            _exit(i);
-        }
-        wait(&status);
-        sum += WEXITSTATUS(status);
-    }
-    return sum;
-}"""
 
 
 def same_family(argv, tmp_path, **options):
@@ -48,7 +28,7 @@ def same_family(argv, tmp_path, **options):
 @pytest.mark.measured
 def test_naps(tmp_path):
     """The third child's file is of what it became: it had not written any before."""
-    program = proc.compile(NAPS, tmp_path / "naps")
+    program = SINGLE / "children/naps"
     traces = same_family([program], tmp_path)
     naps = [sum(ns for ns, _, what in reports.waits(trace, "sleep") if "nap" in what) for trace in traces]
     assert [ns >= 50e6 for ns in sorted(naps)] == [False, True, True], naps
@@ -58,7 +38,7 @@ def test_naps(tmp_path):
 
 @pytest.mark.parametrize("format", ["go1.11", "go1.22"])
 def test_formats(tmp_path, format):
-    program = proc.compile(NAPS, tmp_path / "naps")
+    program = SINGLE / "children/naps"
     proc.traced([program], tmp_path / "t.out", env=ALL | {"GOTRACE_FORMAT": format})
     traces = sorted(tmp_path.glob("t.out.*"))
     assert len(traces) == 3
@@ -66,7 +46,7 @@ def test_formats(tmp_path, format):
 
 
 def test_not_by_default(tmp_path):
-    proc.traced([proc.compile(NAPS, tmp_path / "naps")], tmp_path / "t.out")
+    proc.traced([SINGLE / "children/naps"], tmp_path / "t.out")
     assert not list(tmp_path.glob("t.out.*"))
 
 
@@ -89,3 +69,26 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
     pool.join()
 """
     assert len(same_family([sys.executable, "-c", script], tmp_path)) == 2
+
+
+@pytest.mark.parametrize("more", [{}, {"GOTRACE_RING": "1M"}, {"GOTRACE_ROTATE": "1M", "GOTRACE_KEEP": "1"}, {"GOTRACE_FORMAT": "go1.11", "GOTRACE_LIVE": "on"}])
+@pytest.mark.parametrize("who", ["first", "child"])
+@pytest.mark.parametrize("output", ["t.out", "%p.out", "%e.%n"])
+def test_each_image_keeps_its_trace(tmp_path, output, who, more):
+    """A process that executes one program after the other does not write over what it has written."""
+    (tmp_path / "traces").mkdir()
+    program = SINGLE / "children/images"
+    proc.traced([program, "3", *["fork"][: who == "child"]], tmp_path / "traces" / output, env=ALL | more).ok()
+    traces = sorted((tmp_path / "traces").iterdir())
+    told = [proc.run([BUILT / "gotrace", "sql", "--csv", t, "SELECT message FROM logs"]).ok().stdout.split()[1:] for t in traces]
+    assert sorted(images[0] for images in told if images) == ["0", "1", "2", "3"], told
+    gotools.check(traces[-1])
+
+
+def test_a_file_from_before_is_overwritten(tmp_path):
+    """As ever: only what the same process has left is kept."""
+    program = SINGLE / "children/images"
+    (tmp_path / "traces").mkdir()
+    for _ in range(2):
+        proc.traced([program, "0"], tmp_path / "traces/t.out").ok()
+    assert [path.name for path in (tmp_path / "traces").iterdir()] == ["t.out"]

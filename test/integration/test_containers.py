@@ -1,7 +1,8 @@
-"""README's way into containers, under the default rules of container engines (test/lib/container.py), here made by unshare(1)."""
+"""The way of gotrace-systems(7) into containers, under the default rules of container engines (test/lib/container.py), here made by unshare(1)."""
 
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -18,7 +19,7 @@ SEPARATE = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", 
 RESTRICTED = ["--restricted"]
 users = pytest.mark.parametrize("rules", [[], RESTRICTED], ids=["default", "restricted"])
 
-pytestmark = pytest.mark.needs("unshare", "setpriv", "nsenter")
+pytestmark = [pytest.mark.beside, pytest.mark.needs("unshare", "setpriv", "nsenter")]
 
 
 def why_not():
@@ -138,7 +139,19 @@ def test_what_the_tracer_says(pod, rules):
         assert any(line.startswith("gotrace: DEADLOCK") for line in lines)
 
 
+@users
+def test_doctor(pod, rules):
+    """It records where only a volume can be written, and what it finds wrong it mends by a setting of the container."""
+    argv = [*SEPARATE, *pod.argv(pod.roots[0], rules, ["TMPDIR=/traces", GOTRACE, "doctor", "--json"])]
+    checks = {check["check"]: check for check in json.loads(proc.run(argv).ok().stdout)["checks"]}
+    assert checks["recording"]["health"] == "ok" and not list(pod.traces.iterdir()), checks
+    assert checks["folder"]["health"] == "limited" and "Read-only file system" in checks["folder"]["says"], checks
+    assert checks["perf"]["health"] == "limited" and "docker run --cap-add=PERFMON" in checks["perf"]["mend"], checks
+    assert checks["ptrace"]["health"] == "ok" and "this user's processes" in checks["ptrace"]["says"], checks
+
+
 @pytest.mark.foreign
+@pytest.mark.long
 def test_cpu_state(pod):
     """The kernel watches threads only with CAP_PERFMON, which has its call in the profile, too."""
     for rules, refused in (([], True), (["--add=perfmon"], False)):
@@ -149,7 +162,7 @@ def test_cpu_state(pod):
 
 @pytest.mark.foreign
 def test_another_user(pod):
-    """Who debugs has the application's user, or CAP_SYS_PTRACE; root alone is not enough, and is told so."""
+    """Who debugs has the application's user, or CAP_SYS_PTRACE; root alone is not enough, and the message says so."""
     with pod.running(RESTRICTED, "/gotrace/app/incidents", "deadlock", GOTRACE_RING="30s"):
         for command in ("stacks", "snapshot"):
             result = pod.debug([], command, "1")

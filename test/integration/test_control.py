@@ -13,14 +13,14 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import FUTEX, PROGRAMS, ROOT, SINGLE, gotools, proc
+
+pytestmark = pytest.mark.beside
 
 CONTROL = PROGRAMS / "control"
 COMMAND = ROOT / "build/gotrace"
-CYCLES = int(os.environ.get("CYCLES", "200"))
+CYCLES = int(os.environ.get("CYCLES", "60"))
 MANUAL = {"GOTRACE_START": "manual"}
-
-formats = pytest.mark.parametrize("format", gotools.FORMATS)
 
 
 def events_of(trace):
@@ -70,7 +70,7 @@ def running(tmp_path):
 # --- by the program
 
 
-@formats
+@pytest.mark.parametrize("format", gotools.some("go1.22"))
 def test_late(traced, format):
     """Threads that wait when recording starts: every reader takes it."""
     result = traced([CONTROL, "late"], env=MANUAL | {"GOTRACE_FORMAT": format}).ok()
@@ -79,6 +79,7 @@ def test_late(traced, format):
 
 
 @pytest.mark.parametrize("format", ["go1.23", "go1.26"])
+@pytest.mark.alone
 def test_late_states(traced, format):
     """Each is where it really is, with its stack and its routine, and ends by the hand that ended it."""
     result = traced([CONTROL, "late"], env=MANUAL | {"GOTRACE_FORMAT": format}).ok()
@@ -117,7 +118,7 @@ def test_many_recordings_under_load(tmp_path):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if f != "go1.23"])
+@pytest.mark.parametrize("format", gotools.some("go1.26", of=[f for f in gotools.FORMATS if f != "go1.23"]))
 def test_recordings_in_all_formats(tmp_path, format):
     env = proc.traced_env(tmp_path / "%n.out", MANUAL | {"GOTRACE_QUIET": "1", "GOTRACE_FORMAT": format})
     proc.run([CONTROL, "cycles", 30], env=env, timeout=60).ok()
@@ -130,44 +131,7 @@ def test_recordings_in_all_formats(tmp_path, format):
 @pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23"])
 def test_recordings_leave_no_memory(tmp_path, format):
-    source = f"""
-#include "{ROOT}/preload/gotrace.h"
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-static void *nap(void *arg)
-{{
-    for (;;)
-        usleep(500);
-    return arg;
-}}
-static long pages(void)
-{{
-    long n = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (fscanf(f, "%ld", &n) != 1)
-        n = 0;
-    fclose(f);
-    return n;
-}}
-int main(void)
-{{
-    pthread_t t;
-    long before = 0;
-    for (int i = 0; i < 4; i++)
-        pthread_create(&t, 0, nap, 0);
-    for (int i = 0; i < 100; i++) {{
-        if (i == 20)
-            before = pages();
-        gotrace_start();
-        usleep(1000);
-        gotrace_stop();
-    }}
-    printf("%ld\\n", (pages() - before) * 4);
-    return 0;
-}}
-"""
-    program = proc.compile(source, tmp_path / "prog")
+    program = SINGLE / "control/recordings"
     env = MANUAL | {"GOTRACE_QUIET": "1", "GOTRACE_FORMAT": format}
     grown = int(proc.run([program], env=proc.traced_env(tmp_path / "%n.out", env)).ok().stdout)
     assert grown < 2048, f"{grown} KiB in 80 recordings"
@@ -189,7 +153,7 @@ def test_results(traced):
     assert out == ["EALREADY", "EALREADY", "0", "EALREADY", "0", "0", "EALREADY"]
 
 
-def test_cannot_make_the_file(tmp_path):
+def test_cannot_make_the_file():
     result = proc.run([CONTROL, "results"], env=proc.traced_env("/nonexistent/t.out", MANUAL)).ok()
     assert result.stdout.split() == ["EALREADY", "EALREADY", "2", "ENOENT", "114", "114", "EALREADY"]
     assert result.stderr == ""
@@ -217,6 +181,7 @@ def seconds(trace):
     return (events[-1].time - events[0].time) / 1e9
 
 
+@pytest.mark.alone
 def test_delay_and_duration(running):
     """From 0.3 s on for 0.2 s, of a program that does nothing."""
     program = running(GOTRACE_DELAY="300ms", GOTRACE_DURATION="0.2s")
@@ -226,6 +191,7 @@ def test_delay_and_duration(running):
     gotools.check_all(program.trace)
 
 
+@pytest.mark.alone
 def test_delay_and_duration_without_threads(tmp_path):
     """The same at the next call that may block."""
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_DELAY": "300ms", "GOTRACE_DURATION": "0.2s"})
@@ -236,6 +202,7 @@ def test_delay_and_duration_without_threads(tmp_path):
 
 
 @pytest.mark.parametrize("directory", ["missing", "x" * 200 + "/%e" * 1000])
+@pytest.mark.alone
 def test_late_start_cannot_make_the_file(tmp_path, directory):
     """One line says so; the drain thread has no more to do."""
     env = {"GOTRACE_OUTPUT": tmp_path / directory / "t.out", "GOTRACE_DELAY": "100ms", "GOTRACE_DURATION": "100ms"}
@@ -252,6 +219,7 @@ def test_late_start_cannot_make_the_file(tmp_path, directory):
     assert program.end() == ""
 
 
+@pytest.mark.alone
 def test_duration_alone(tmp_path):
     result = proc.run(
         [CONTROL, "alone"], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "100ms"}), stdin="x" * 500
@@ -308,26 +276,7 @@ def test_signal_of_a_single_threaded_program(running):
 
 def test_signal_for_a_child_that_does_not_record_yet(tmp_path):
     """It changes nothing: the child records from its first thread on, as ever."""
-    source = """
-    #include <pthread.h>
-    #include <signal.h>
-    #include <sys/wait.h>
-    #include <unistd.h>
-    static void *nap(void *arg) { usleep(50000); return arg; }
-    static void thread(void) { pthread_t t; pthread_create(&t, NULL, nap, NULL); pthread_join(t, NULL); }
-    int main(void)
-    {
-        thread();
-        pid_t child = fork();
-        if (!child) {
-            raise(SIGUSR2);
-            usleep(1);
-            thread();
-            _exit(0);
-        }
-        waitpid(child, NULL, 0);
-    }"""
-    program = proc.compile(source, tmp_path / "p")
+    program = SINGLE / "control/signalled_child"
     proc.traced([program], tmp_path / "t.out", env={"GOTRACE_SIGNAL": "USR2"}).ok()
     (child,) = tmp_path.glob("t.out.*")
     naps = [e for e in events_of(child) if e.is_go("Running", "Waiting") and e.stack[0].func == "usleep"]
@@ -336,23 +285,7 @@ def test_signal_for_a_child_that_does_not_record_yet(tmp_path):
 
 def test_program_cannot_take_the_signal(tmp_path):
     """It sets and reads its action as ever."""
-    source = """
-    #include <signal.h>
-    #include <stdio.h>
-    static void h(int s) { (void)s; puts("its own"); fflush(stdout); }
-    int main(void)
-    {
-        struct sigaction old, its = {.sa_handler = h};
-        sigaction(SIGUSR1, &its, &old);
-        printf("%d\\n", old.sa_handler == SIG_DFL);
-        printf("%d\\n", signal(SIGUSR1, SIG_IGN) == h);
-        sigaction(SIGUSR1, NULL, &old);
-        printf("%d\\n", old.sa_handler == SIG_IGN);
-        raise(SIGUSR1);
-        signal(SIGUSR2, h);
-        raise(SIGUSR2);
-    }"""
-    program = proc.compile(source, tmp_path / "p")
+    program = SINGLE / "control/takes_the_signal"
     bare = proc.run([program]).ok()
     result = proc.traced([program], tmp_path / "t.out", env=MANUAL | {"GOTRACE_SIGNAL": "USR1"}).ok()
     assert result.stdout == bare.stdout == "1\n1\n1\nits own\n"
@@ -389,6 +322,7 @@ def test_command(running):
         assert started == dict.fromkeys(program.tids, "Syscall")
 
 
+@pytest.mark.alone
 def test_the_program_notices_nothing(running):
     """Neither a descriptor, nor a signal, nor an interrupted call."""
     program = running(GOTRACE_START="manual")
@@ -408,7 +342,7 @@ def calls_interrupted(program):
     ]
 
 
-def test_command_errors(running, tmp_path):
+def test_command_errors(running):
     assert {command(*argv).returncode for argv in (["start"], ["stop", "1x"], ["start", "1", "x"])} == {2}
     assert "usage: gotrace start [--cpu=HZ] PID" in command("snapshot", "--help").ok().stdout
     gone = proc.spawn(["true"])
@@ -445,32 +379,8 @@ def test_command_where_recording_is_off(running, what):
     off.end()
 
 
-WAITER = """
-    #include <pthread.h>
-
-    static void *wait_for_ever(void *arg)
-    {
-        pause();
-        return arg;
-    }
-"""
-
-
 def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
-    source = BEGIN + WAITER + """
-    int main(void)
-    {
-        pthread_t t;
-        pid_t child = fork();
-        if (!child) {
-            pthread_create(&t, NULL, wait_for_ever, NULL);
-            printf("%d\\n", getpid());
-            fflush(stdout);
-        }
-        naps();
-        return child ? waitpid(child, NULL, 0) != child : 0;
-    }"""
-    program = Written(tmp_path, source, {"GOTRACE_CHILDREN": "0"})
+    program = Single(tmp_path, "child_with_threads", {"GOTRACE_CHILDREN": "0"})
     child = int(program.child.stdout.readline())
     untraced(child, "is a child of the program that was started with GOTRACE_CHILDREN=0: nothing is recorded in it")
     program.end()
@@ -478,28 +388,7 @@ def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
 
 def test_command_of_a_program_that_withdrew(tmp_path):
     """Its filter would end it for what we do: it is recorded until then."""
-    source = BEGIN + WAITER + """
-    #include <stddef.h>
-    #include <sys/syscall.h>
-
-    int main(void)
-    {
-        struct sock_filter kill[] = {
-            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        };
-        struct sock_fprog filter = {4, kill};
-        pthread_t t;
-        pthread_create(&t, NULL, wait_for_ever, NULL);
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_seccomp, 1, 1, &filter))
-            return 1;
-        puts("");
-        fflush(stdout);
-        naps();
-    }"""
-    program = Written(tmp_path, source)
+    program = Single(tmp_path, "withdraws")
     program.child.stdout.readline()
     untraced(program.pid, "confines itself by seccomp(2): nothing is recorded in it any more")
     program.end()
@@ -513,7 +402,7 @@ def test_answers_do_not_control_the_terminal(tmp_path):
     program.end()
 
 
-def test_command_cannot_make_the_file(tmp_path):
+def test_command_cannot_make_the_file():
     child = proc.spawn(
         [CONTROL, "idle"],
         env=proc.traced_env("/nonexistent/t.out", MANUAL),
@@ -550,7 +439,7 @@ def test_process_that_does_not_answer(running):
     os.kill(program.pid, signal.SIGSTOP)
     wait_for(lambda: is_stopped(program.pid))
     asking = proc.spawn([COMMAND, "stop", program.pid], stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("202 "))  # futex
+    wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith(f"{FUTEX} "))
     proc.kill_group(program.child)
     assert "does not answer" in asking.communicate(timeout=20)[1] and asking.returncode == 1
 
@@ -666,40 +555,17 @@ def test_commands_of_several(tmp_path):
         assert not result.stdout, result.stdout[:2000]
 
 
-class Written(Alone, Running):
-    """A program given as source: what it does when its standard input says so."""
+class Single(Alone, Running):
+    """A program of test/single/control, that goes on when its standard input says so."""
 
-    def __init__(self, tmp_path, source, env=MANUAL):
+    def __init__(self, tmp_path, name, env=MANUAL):
         (tmp_path / "traces").mkdir()
-        super().__init__([proc.compile(source, tmp_path / "p")], tmp_path / "traces/t.out", env)
-
-
-BEGIN = """
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static char c;
-static void *nap(void *arg) { usleep(1000); return arg; }
-static void naps(void) { while (read(0, &c, 1) == 1) usleep(1000); }
-"""
+        super().__init__([SINGLE / "control" / name], tmp_path / "traces/t.out", env)
 
 
 def test_threads_come_meanwhile(tmp_path):
     """The command asks our thread then, and nothing is done twice."""
-    source = BEGIN + """
-    int main(void)
-    {
-        pthread_t t;
-        read(0, &c, 1);
-        pthread_create(&t, NULL, nap, NULL);
-        pthread_join(t, NULL);
-        naps();
-    }"""
-    program = Written(tmp_path, source)
+    program = Single(tmp_path, "late_thread")
     wait_for(lambda: is_idle(program))
     asking = program.asks("start", program.pid)
     program.poke()
@@ -712,8 +578,7 @@ def test_threads_come_meanwhile(tmp_path):
 
 def test_program_execs_meanwhile(tmp_path):
     """Nothing is written into the memory of what it has become."""
-    source = BEGIN + """int main(void) { read(0, &c, 1); return execlp("cat", "cat", NULL); }"""
-    program = Written(tmp_path, source)
+    program = Single(tmp_path, "becomes_cat")
     wait_for(lambda: is_idle(program))
     asking = program.asks("start", program.pid)
     program.poke()
@@ -726,18 +591,7 @@ def test_program_execs_meanwhile(tmp_path):
 @pytest.mark.parametrize("who", ["parent", "child"])
 def test_only_the_process_that_is_meant(tmp_path, who, mode):
     """A forked child without threads can be told to record, and is not when its parent is."""
-    source = BEGIN + """
-    int main(void)
-    {
-        pid_t child = fork();
-        if (!child) {
-            printf("%d\\n", getpid());
-            fflush(stdout);
-        }
-        naps();
-        return child ? waitpid(child, NULL, 0) != child : 0;
-    }"""
-    program = Written(tmp_path, source, {"GOTRACE_START": mode})
+    program = Single(tmp_path, "two", {"GOTRACE_START": mode})
     child = int(program.child.stdout.readline())
     pid, trace = (program.pid, program.trace) if who == "parent" else (child, f"{program.trace}.{child}")
     with program.at_work():
@@ -756,24 +610,14 @@ def test_only_the_process_that_is_meant(tmp_path, who, mode):
 
 def test_program_under_seccomp(tmp_path):
     """What a command needs may be forbidden to it on pain of death."""
-    source = BEGIN + """
-    int main(void)
-    {
-        struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-        struct sock_fprog filter = {1, &allow};
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
-            return 1;
-        puts("");
-        fflush(stdout);
-        naps();
-    }"""
-    program = Written(tmp_path, source)
+    program = Single(tmp_path, "under_seccomp")
     program.child.stdout.readline()
     with program.at_work():
         assert "is under seccomp(2)" in command("start", program.pid).stderr
     assert program.end() == "" and not program.trace.exists()
 
 
+@pytest.mark.alone
 def test_threads_are_not_slowed(running):
     """A kick that comes too late, when our thread does such things, is taken back."""
     symbols = proc.run(["nm", ROOT / "libgotrace.so"]).ok().stdout

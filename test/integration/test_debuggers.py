@@ -6,10 +6,8 @@ goes on, and its trace is whole.
 
 import contextlib
 import os
-import pty
 import re
 import resource
-import select
 import shutil
 import signal
 import subprocess
@@ -17,7 +15,7 @@ import time
 
 import pytest
 
-from lib import LIBC, LIBRARY, PROGRAMS, apps, gotools, proc
+from lib import LIBC, LIBRARY, PROGRAMS, SINGLE, apps, gotools, proc
 
 PROGRAM = PROGRAMS / "debugged"
 FUNCTIONS = {"main", "thread_work", "wait_for_mutex", "wait_for_condition", "wait_for_input", "wait_for_command"}
@@ -112,7 +110,7 @@ def stacks(text):
 
 
 def complaints(result):
-    """Without addresses and numbers, which are others in each process, and without frames, whose names tell of errors."""
+    """Without addresses and numbers, which are others in each process, and without frames, whose names report errors."""
     lines = (result.stdout + result.stderr).splitlines()
     lines = [line for line in lines if not line.startswith("#") and re.search("warn|error|fail|can't|cannot|unable|missing", line, re.I)]
     return {re.sub(r"0x[0-9a-f]+|\d+", "N", line) for line in lines}
@@ -176,27 +174,11 @@ def test_gdb_reads_its_commands(tmp_path, recording):
         return proc.run(["gdb", "-nx", "-q", "-p", pid], stdin=commands)
 
     def from_terminal(pid):
-        return on_terminal(["gdb", "-nx", "-q", "-p", pid], commands)
+        return proc.on_terminal(["gdb", "-nx", "-q", "-p", pid], says=commands, env={"TERM": "dumb"})
 
     for look in from_pipe, from_terminal:
         for result in same_answers(look, tmp_path, recording):
             assert re.search("^(.gdb. )?gdb still reads", result.stdout, re.M), str(result)
-
-
-def on_terminal(argv, text):
-    """Runs a program whose terminal says `text`; what it shows is the result's stdout."""
-    terminal, its = pty.openpty()
-    shown, begin = "", time.monotonic()
-    child = proc.spawn(argv, stdin=its, stdout=its, stderr=its, env={"TERM": "dumb"})
-    os.close(its)
-    os.write(terminal, text.encode())
-    with contextlib.suppress(OSError):  # EIO: everybody has closed it
-        while select.select([terminal], [], [], 30)[0]:
-            shown += os.read(terminal, 65536).decode(errors="replace")
-    os.close(terminal)
-    assert child.poll() is not None or child.wait(5) is not None, f"still at its terminal:\n{shown}"
-    proc.kill_group(child)
-    return proc.Result(child.args, {}, child.returncode, shown.replace("\r", ""), "", time.monotonic() - begin)
 
 
 @pytest.mark.measured
@@ -322,7 +304,7 @@ def test_gdb_runs_the_program(tmp_path, recording):
 
     bare, traced = as_fast(lambda: run({}), lambda: run(proc.traced_env(trace, RECORDINGS[recording])))
     for result in bare, traced:
-        # gdb tells of threads' ends in the same lines
+        # gdb reports threads' ends in the same lines
         assert COUNTED in result.stdout, str(result)
         assert re.search(r"gdb still reads\n(.gdb. )?\$1 = 7\n", result.stdout), str(result)
     assert complaints(traced) <= complaints(bare), f"bare: {bare}\ntraced: {traced}"
@@ -341,37 +323,11 @@ def test_strace(tmp_path, recording):
         assert len(re.findall(r"^\d+ +\+\+\+ exited with 0 \+\+\+$", result.stderr, re.M)) >= 3, str(result)
 
 
-# ltrace is at a loss with several threads that meet its breakpoints at once: every third bare one dies.
-ONE_AFTER_THE_OTHER = """
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-
-static void *work(void *name)
-{
-    usleep(20000);
-    puts(name);
-    return NULL;
-}
-
-int main(void)
-{
-    static char *const names[] = {"one", "two", "three"};
-    for (int i = 0; i < 3; i++) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, work, names[i]);
-        pthread_join(thread, NULL);
-    }
-    return 0;
-}
-"""
-
-
 @pytest.mark.measured
 @recordings
 @needs("ltrace")
 def test_ltrace(tmp_path, recording):
-    program = proc.compile(ONE_AFTER_THE_OTHER, tmp_path / "one_after_the_other")
+    program = SINGLE / "debuggers/one_after_the_other"
     for result in ran(["ltrace", "-f", "-o", tmp_path / "tool.log"], [program], recording, tmp_path / "t.out"):
         assert (result.returncode, result.stdout) == (0, "one\ntwo\nthree\n"), str(result)
         called = re.findall(r"^\d+ (pthread_create|usleep|puts)\(", result.stderr, re.M)
@@ -382,6 +338,7 @@ def test_ltrace(tmp_path, recording):
 @recordings
 @needs("perf")
 @pytest.mark.limit(120)
+@pytest.mark.long
 def test_perf(tmp_path, recording):
     """test/prog/cpu.c knows where its CPU time goes."""
     data = tmp_path / "perf.data"

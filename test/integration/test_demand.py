@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
 
 pytestmark = pytest.mark.limit(120)
 
@@ -179,6 +179,7 @@ def test_threads_that_come_and_go(program, before, tmp_path):
     assert len({e.m for e in brief} - {int(tid) for tid in begun}) > 1
 
 
+@pytest.mark.measured
 def test_signal_stacks(program, tmp_path):
     """What threads have set before is known: no sample is taken on a small one, nor above a handler."""
     p = program("stacks", PROGRAMS / "without_perf", GOTRACE_RING="30s")
@@ -189,6 +190,7 @@ def test_signal_stacks(program, tmp_path):
     p.end()
 
 
+@pytest.mark.measured
 def test_seccomp(program):
     """A filter that kills for timers: it is said, nothing is done, and the program goes on."""
     p = program("confined")
@@ -230,6 +232,7 @@ def test_one_thread(program, tmp_path):
     assert len([e for e in found if any(f.func == "compute_for" for f in e.stack)]) > 0.1 * HZ
 
 
+@pytest.mark.measured
 def test_no_timers(program, before):
     """Where the limit of signals allows none: the kernel's samples need none; else it is said, and the program goes on."""
     p = program("spins", "prlimit", "--sigpending=0", *before)
@@ -262,31 +265,9 @@ def test_attached(tmp_path):
     proc.kill_group(child)
 
 
-# As an older library would: it knows nothing of the command.
-OLDER = """
-import ctypes, fcntl, mmap, os, sys, time
-ctypes.CDLL(None).prctl(15, b"gotrace")
-fd = ctypes.CDLL(None).memfd_create(b"gotrace-control", 3)
-size = int(sys.argv[1])
-os.ftruncate(fd, size)
-fcntl.fcntl(fd, 1033, 1 | 2 | 4)
-page = mmap.mmap(fd, size)
-word = memoryview(page).cast("I")
-word[2] = 2
-word[:2] = memoryview((0x6374726c6f676f74).to_bytes(8, "little")).cast("I")
-print("ready", flush=True)
-while word[4] == 0:
-    time.sleep(0.001)
-assert word[6] == 5, word[6]
-memoryview(page).cast("i")[7] = -22
-word[5] = word[4]
-sys.stdin.read()
-"""
-
-
 def test_older_library():
     size = 32 + 2 * 4096 + 512 + 24
-    child = proc.spawn([sys.executable, "-c", OLDER, size], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = proc.spawn([sys.executable, SOURCES / "demand/older.py", size], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     result = gotrace("start", child, "--cpu=100")
     assert result.returncode == 1 and "has an older libgotrace.so" in result.stderr, result

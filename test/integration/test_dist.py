@@ -1,9 +1,14 @@
-"""`make dist`: the file that people get: it is whole, works where it is unpacked and where it is installed, and is the same each time."""
+"""`make dist` and `make wheel`, one after the other: the file that people get: it is whole, works where it is unpacked and where it is installed, and is the same each time."""
 
+import base64
+import hashlib
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
+import zipfile
 
 import pytest
 
@@ -21,6 +26,11 @@ def make_dist(**env):
     return result.stdout, (ROOT / f"build/{NAME}.tar.xz").read_bytes()
 
 
+@pytest.fixture(scope="module")
+def made():
+    return make_dist()
+
+
 def newest_needed(file):
     """The newest version of glibc that the file's version needs name."""
     text = proc.run(["readelf", "-W", "-V", file]).ok().stdout
@@ -29,14 +39,18 @@ def newest_needed(file):
     return max(tuple(map(int, need.split("."))) for need in needs)
 
 
+def below(directory):
+    return {str(p.relative_to(directory)) for p in directory.rglob("*")}
+
+
 def files_below(directory):
     return {str(p.relative_to(directory)) for p in directory.rglob("*") if not p.is_dir()}
 
 
 @pytest.mark.foreign
 @pytest.mark.limit(250)
-def test_dist(tmp_path):
-    said, first = make_dist()
+def test_dist(tmp_path, made):
+    said, first = made
     assert said == f"build/{NAME}.tar.xz: for glibc 2.31 and later\n"
 
     subprocess.run(["tar", "-C", tmp_path, "-xJ"], input=first, check=True)
@@ -54,7 +68,9 @@ def test_dist(tmp_path):
     (prefix / "lib/another").touch()
     assert proc.run([unpacked / "install.sh", "--help"]).returncode == 2
     proc.run([unpacked / "install.sh", prefix]).ok()
-    assert (prefix / "share/man/man1/gotrace.1").read_bytes() == (ROOT / "scripts/gotrace.1").read_bytes()
+    for page in (ROOT / "scripts/man").glob("*.md"):
+        name = page.name.removesuffix(".md")
+        assert (prefix / f"share/man/man{name[-1]}" / name).read_bytes() == (ROOT / "build/man" / name).read_bytes(), name
     for place in unpacked, prefix:
         assert proc.run([place / "bin/gotrace", "--version"]).ok().stdout == f"gotrace {VERSION}\n"
         trace = tmp_path / "t.out"
@@ -65,9 +81,9 @@ def test_dist(tmp_path):
         flags = proc.run(["pkg-config", "--cflags", "gotrace"], env=modules).ok().stdout
         assert flags.replace("\\", "").strip().endswith("share/pkgconfig/../../include"), flags
     proc.run([unpacked / "install.sh", "--remove", prefix]).ok()
-    assert files_below(prefix) == {"lib/another"}
+    assert below(prefix) == {"bin", "include", "lib", "lib/another", "share", "share/man"}
 
-    # As one that was made for a later glibc: with it no program would start. What was installed before stays.
+    # As one that was made for a later glibc: with it no program would start. The installed version stays.
     proc.run([unpacked / "install.sh", prefix]).ok()
     before = {path: (prefix / path).read_bytes() for path in files_below(prefix)}
     library = unpacked / "lib/libgotrace.so"
@@ -77,8 +93,27 @@ def test_dist(tmp_path):
     assert {path: (prefix / path).read_bytes() for path in files_below(prefix)} == before
 
 
+@pytest.mark.limit(250)
+def test_installing_without_permission(made):
+    """One line that says what to type, and nothing is copied."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    with tempfile.TemporaryDirectory() as name:
+        place = pathlib.Path(name)
+        place.chmod(0o755)
+        subprocess.run(["tar", "-C", place, "-xJ"], input=made[1], check=True)
+        (place / "prefix/bin").mkdir(parents=True)
+        (place / "prefix").chmod(0o755)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        result = proc.run([*user, "./install.sh", place / "prefix"], cwd=place / NAME)
+        said = f"install.sh: {place / 'prefix'} cannot be written to. Run: sudo ./install.sh {place / 'prefix'}, or give a folder of yours as PREFIX\n"
+        assert (result.returncode, result.stderr) == (1, said), result
+        assert below(place / "prefix") == {"bin"}
+
+
 @pytest.mark.foreign
 @pytest.mark.limit(250)
+@pytest.mark.long
 def test_same_bytes():
     """Linked and packed anew, whatever the time, the zone, the language and the settings of tools are."""
     first = make_dist(SOURCE_DATE_EPOCH="1700000000", TZ="UTC")
@@ -118,8 +153,9 @@ def test_what_an_old_glibc_lacks(tmp_path, how):
 
 # --- on other systems
 
-# What the archive has to do there; the programs are linked as it is.
+# What the archive has to do there; the programs are linked as it is. glibc: the unit test of the layouts that we know.
 TRY = """
+timeout 20 ./glibc
 timeout 20 env LD_PRELOAD=$PWD/{name}/lib/libgotrace.so GOTRACE_OUTPUT=/tmp/true.out true
 timeout 20 env LD_PRELOAD=$PWD/{name}/lib/libgotrace.so GOTRACE_OUTPUT=/tmp/threads.out ./threads 3
 cd {name}
@@ -133,17 +169,42 @@ gotrace --version
 BUILD = """
 apt-get -qq update
 ./scripts/deps build
-apt-get -qq install -y --no-install-recommends xz-utils >/dev/null
+apt-get -qq install -y --no-install-recommends xz-utils go-md2man >/dev/null
 make -s -j2 dist
+"""
+
+
+# What the wheel and the archive have to do for a user with sudo. Whatever their removal leaves is an error.
+TRY_AS_USER = """
+all() {{ sudo find /usr /opt /etc -xdev -not -path '/usr/share/python3*' -not -name __pycache__ -not -name '*.pyc' | sort; }}
+PATH=$PATH:/usr/local/bin
+sudo apt-get -qq update
+sudo apt-get -qq install -y --no-install-recommends python3-venv xz-utils >/dev/null
+all >before
+tar -xJf gotrace-*.tar.xz
+sudo ./{name}/install.sh
+sudo ./{name}/install.sh
+gotrace record -q -o t.out -- ./truth >/dev/null
+gotrace info --check t.out
+sudo ./{name}/install.sh --remove
+all | diff before -
+python3 -m venv v
+v/bin/pip install -q --no-index --disable-pip-version-check gotrace-*.whl
+v/bin/gotrace record -q -o p.out -- v/bin/python scripts/example/pages.py
+v/bin/gotrace why p.out
+v/bin/python -m gotrace -q -o m.out scripts/example/pages.py
+v/bin/gotrace info --check m.out
+v/bin/pip uninstall -q -y gotrace
+test -z "$(find v -name '*gotrace*')"
 """
 
 
 class System:
     """A minimal system of a suite, with a clone in it."""
 
-    def __init__(self, suite, directory):
-        self.argv = [ROOT / "scripts/fresh", "--as=root", f"--in={directory / suite}", suite]
-        self.clone = directory / suite / "root/libgotrace"
+    def __init__(self, suite, directory, user="root"):
+        self.argv = [ROOT / "scripts/fresh", f"--as={user}", f"--in={directory / suite}", suite]
+        self.clone = directory / suite / ("root" if user == "root" else "home/user") / "libgotrace"
         self.run("true")
 
     def run(self, command, timeout=300):
@@ -151,10 +212,10 @@ class System:
 
     def tries(self, archive):
         subprocess.run(["tar", "-C", self.clone, "-xJf", archive], check=True)
-        for name in "truth", "threads":
+        for *sources, main in ["test/prog/truth.c"], ["test/prog/threads.c"], ["encoder/base/glibc.c", "test/unit/glibc.c"]:
             older = ROOT / "build/dist/older"
-            flags = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-pthread", f"-L{older}", "-Wl,--no-as-needed", "-l:libpthread.so.0", "-l:librt.so.1"]
-            proc.run(["gcc", *flags, "-o", self.clone / name, ROOT / f"test/prog/{name}.c"]).ok()
+            flags = ["-std=gnu11", "-D_GNU_SOURCE", "-I.", "-O1", "-pthread", f"-L{older}", "-Wl,--no-as-needed", "-l:libpthread.so.0", "-l:librt.so.1"]
+            proc.run(["gcc", *flags, "-o", self.clone / pathlib.Path(main).stem, *sources, main], cwd=ROOT).ok()
         said = self.run(TRY.format(name=NAME))
         assert said.count("Go's reader takes all of it") == 3 and said.endswith(f"gotrace {VERSION}\n"), said
         assert "pthread_cond_wait <- cond_waiter" in said and "Critical path" in said, said
@@ -169,18 +230,155 @@ def makes_systems(function):
 @pytest.mark.foreign
 @makes_systems
 @pytest.mark.limit(600)
-@pytest.mark.parametrize("suite", ["bullseye", "bookworm", "trixie"])
+@pytest.mark.parametrize("suite", ["bullseye", *(pytest.param(suite, marks=pytest.mark.long) for suite in ("bookworm", "trixie"))])  # the oldest glibc first
 def test_on_other_systems(tmp_path, suite):
     make_dist()
     System(suite, tmp_path).tries(ROOT / f"build/{NAME}.tar.xz")
 
 
+@makes_systems
+@pytest.mark.limit(900)
+@pytest.mark.long
+@pytest.mark.parametrize("suite", ["bookworm", "trixie"])
+def test_as_a_user_of_a_new_system(tmp_path, suite):
+    """The archive and the wheel are installed, work, are installed again, and go away without a trace."""
+    proc.run(["make", "-s", "-C", ROOT, "wheel"], timeout=200).ok()
+    system = System(suite, tmp_path, "user")
+    for file in PROGRAMS / "truth", ROOT / f"build/{NAME}.tar.xz", *(ROOT / "build").glob(f"gotrace-{VERSION}-*{os.uname().machine}.whl"):
+        shutil.copy(file, system.clone)
+    subprocess.run(["chroot", tmp_path / suite, "chown", "-R", "user:", "/home/user/libgotrace"], check=True)
+    said = system.run(TRY_AS_USER.format(name=NAME), timeout=800)
+    assert said.count("Go's reader takes all of it") == 2 and "<- ask_service (pages.py:" in said, said
+
+
 @pytest.mark.foreign
 @makes_systems
 @pytest.mark.limit(900)
+@pytest.mark.long
 def test_made_on_a_newer_system(tmp_path):
     """By its headers and static libraries, which call what older systems have not."""
     make_dist()  # for the programs
     newer = System("trixie", tmp_path)
     newer.run(BUILD, timeout=800)
     System("bullseye", tmp_path).tries(newer.clone / f"build/{NAME}.tar.xz")
+
+
+# --- by pip: in a virtual environment, of another user, and where nothing can be written
+
+@pytest.fixture(scope="module")
+def wheel():
+    said = proc.run(["make", "-s", "-C", ROOT, "wheel"], timeout=200).ok().stdout
+    return ROOT / re.search(r"^(build/gotrace-\S+\.whl): ", said, re.M)[1]
+
+
+@pytest.fixture
+def folder():
+    """A folder that any user can enter and write to."""
+    with tempfile.TemporaryDirectory() as name:
+        pathlib.Path(name).chmod(0o777)
+        yield pathlib.Path(name)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel):
+    """A virtual environment that anybody can use."""
+    with tempfile.TemporaryDirectory() as name:
+        place = pathlib.Path(name)
+        place.chmod(0o755)
+        yield from environment(place, wheel)
+
+
+def environment(place, wheel):
+    subprocess.run(["/usr/bin/python3", "-m", "venv", place / "venv"], check=True)
+    python = place / "venv/bin/python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel], check=True)
+    yield place / "venv"
+
+
+@pytest.mark.limit(300)
+def test_the_wheels_list_of_files(wheel):
+    """RECORD names each file with its sum; the tag is of what the files need."""
+    with zipfile.ZipFile(wheel) as files:
+        record = next(name for name in files.namelist() if name.endswith(".dist-info/RECORD"))
+        rows = dict(line.rsplit(",", 2)[:2] for line in files.read(record).decode().splitlines())
+        assert set(rows) == set(files.namelist())
+        for name, digest in rows.items():
+            its = base64.urlsafe_b64encode(hashlib.sha256(files.read(name)).digest()).rstrip(b"=").decode()
+            assert name == record or digest == f"sha256={its}", name
+        tag = re.search(r"^Tag: py3-none-manylinux_2_(\d+)_(\w+)$", files.read(record.replace("RECORD", "WHEEL")).decode(), re.M)
+        assert tag[0].removeprefix("Tag: ") in wheel.name and tag[2] == os.uname().machine
+        for name in files.namelist():
+            if name.endswith(("scripts/gotrace", "libgotrace.so")):
+                needs = {int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", files.read(name))}
+                assert max(needs) <= int(tag[1]), (name, needs)
+
+
+@pytest.mark.limit(300)
+def test_the_wheel_is_the_same_each_time(wheel):
+    first = wheel.read_bytes()
+    proc.run(["make", "-s", "-C", ROOT, "wheel"], timeout=200).ok()
+    assert wheel.read_bytes() == first
+
+
+def around(how, folder):
+    """How a program is started: as another user, or with all but the folder read-only."""
+    if how == "":
+        return []
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if how == "user":
+        return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    keep = 'mount --bind "$0" "$0" && mount -o remount,ro,bind / && exec "$@"'
+    return ["unshare", "-m", "sh", "-c", keep, folder]
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("how", ["", "user", "read-only"])
+def test_the_wheels_command(installed, folder, how):
+    gotrace, trace = installed / "bin/gotrace", folder / "t.out"
+    before = around(how, folder)
+    script = folder / "app.py"
+    script.write_text("import threading, time\ndef work():\n    time.sleep(0.05)\nt = threading.Thread(target=work)\nt.start()\nt.join()\n")
+    python = installed / "bin/python"
+    proc.run([*before, gotrace, "record", "-q", "-o", trace, "--", python, script], cwd=folder).ok()
+    gotools.check(trace)
+    assert "work (app.py:3)" in proc.run([*before, gotrace, "why", trace]).ok().stdout
+
+
+@pytest.mark.limit(300)
+def test_in_place_of_python(installed, tmp_path):
+    """`python -m gotrace app.py`: the script's own arguments and status stay."""
+    script = tmp_path / "app.py"
+    script.write_text("import sys, threading\nt = threading.Thread(target=print, args=(sys.argv[1:],))\nt.start()\nt.join()\nsys.exit(3)\n")
+    python = installed / "bin/python"
+    for options in ([], ["-q"], ["-o", "x.out"], ["--cpu-hz=100", "--"]):
+        result = proc.run([python, "-m", "gotrace", *options, script, "-o", "1", "--two"], cwd=tmp_path)
+        assert result.returncode == 3 and result.stdout == "['-o', '1', '--two']\n", result
+    assert (tmp_path / "x.out").exists() and (tmp_path / "trace.out").exists()
+    result = proc.run([python, "-m", "gotrace", "-m", "platform"], cwd=tmp_path).ok()
+    assert "Linux" in result.stdout
+    assert proc.run([python, "-m", "gotrace"]).returncode == 1
+    assert "usage: gotrace" in proc.run([python, "-m", "gotrace", "--help"]).ok().stdout
+
+
+@pytest.mark.limit(300)
+def test_the_wheels_pages(installed):
+    shown = proc.run([installed / "bin/gotrace", "help", "why"], env={"MANPAGER": "cat", "PAGER": "cat"}).ok().stdout
+    assert "gotrace-why" in shown or "usage: gotrace why" in shown
+    assert (installed / "share/man/man1/gotrace-why.1").exists()
+
+
+@pytest.mark.limit(300)
+def test_a_wheel_that_is_removed_leaves_nothing(wheel, tmp_path):
+    subprocess.run(["/usr/bin/python3", "-m", "venv", tmp_path / "v"], check=True)
+    python = tmp_path / "v/bin/python"
+    pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
+
+    def files():
+        return {path for path in (tmp_path / "v").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+
+    before = files()
+    subprocess.run([*pip, "install", "--no-index", wheel], check=True)
+    assert tmp_path / "v/bin/gotrace" in files() - before
+    subprocess.run([*pip, "uninstall", "-y", "gotrace"], check=True)
+    assert files() == before

@@ -6,6 +6,8 @@ import pytest
 
 from lib import PROGRAMS, ROOT, proc
 
+pytestmark = pytest.mark.beside
+
 TITLES = PROGRAMS / "titles"
 WAYS = re.findall(r'{"(\w+)", \w+}', (ROOT / "test/prog/titles.c").read_text())
 SWITCHES = [{}, {"GOTRACE_CHILDREN": "all"}, {"GOTRACE_MAX_PROCESSES": "0"}, {"GOTRACE_RING": "1M"}, {"GOTRACE": "off"}]
@@ -20,7 +22,6 @@ def places(tmp_path):
     return tmp_path / "bare", tmp_path / "traced"
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("switches", SWITCHES, ids=lambda s: "-".join(f"{k[8:]}{v}" for k, v in s.items()) or "default")
 @pytest.mark.parametrize("way", WAYS)
 def test_as_bare(places, way, switches):
@@ -32,7 +33,6 @@ def test_as_bare(places, way, switches):
     assert traced.stdout == bare.stdout
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("way", WAYS)
 def test_children_have_names_of_their_own(places, way):
     """However it made them, and although it has changed its directory: their traces lie beside its own."""
@@ -44,7 +44,6 @@ def test_children_have_names_of_their_own(places, way):
     assert len(files) == (1 if way in CLEARED else 5), (files, result.stderr)
 
 
-@pytest.mark.beside
 def test_pattern_of_its_own(places):
     """A descendant that is given another relative pattern takes that from where it begins."""
     _, place = places

@@ -138,18 +138,6 @@ def test_truth(truth):
         assert 0.95 * least[hook] <= found[hook] <= 1.05 * most[hook], (hook, found)
 
 
-def test_top(server):
-    """To the digits that it prints."""
-    shown = proc.run([GOTRACE, "top", "--idle=none", "--kind=sync,syscall", "-n", "1000", server.trace]).ok().stdout
-    rows, unit = collections.Counter(), {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
-    for number, name, leaf in re.findall(r"^ *([\d.]+)(m?s|us|ns) +[\d.]+% +[\d.]+% .* (?:sync|syscall) +(\S+) <- ", shown, re.M):
-        rows[leaf] += float(number) * unit[name]
-    ours = leaves(folded(server.trace, "--kind=sync,syscall"))
-    assert rows and set(rows) == set(ours)
-    for leaf in rows:
-        assert abs(rows[leaf] - ours[leaf]) <= 0.002 * ours[leaf] + 20, (leaf, rows, ours)
-
-
 # --- what else they say
 
 
@@ -190,7 +178,7 @@ def test_unended(tmp_path, traced):
 
 @pytest.mark.measured
 def test_cpu(tmp_path, traced):
-    result = traced([PROGRAMS / "cpu", "1"], env={"GOTRACE_CPU_HZ": "200"})
+    result = traced([PROGRAMS / "cpu", "0.5"], env={"GOTRACE_CPU_HZ": "200"})
     stacks = folded(result.trace, "--kind=cpu")
     count = sum(value for _, value in stacks)
     assert count == int(re.search(r"(\d+) CPU samples", proc.run([GOTRACE, "top", "--cpu", result.trace]).ok().stdout)[1]) > 50
@@ -219,7 +207,7 @@ def test_wakers(server):
     assert all(frames.count("--") == 1 for frames in stacks)
     ended = {tuple(frames[frames.index("--") - 1 :][:4]) for frames in stacks if "append" in frames[: frames.index("--")]}
     assert ("pthread_mutex_lock", "--", "pthread_mutex_unlock", "append") in ended
-    assert {frames[-1] for frames in stacks} <= {"worker", "main", "[by itself]"}
+    assert {frames[-1] for frames in stacks} <= {"worker", "main", "[no waker]"}
     names = {frames[0] for frames, _ in folded(server.trace, "--by-thread")}
     assert {"worker", "main"} == names
 
@@ -393,7 +381,7 @@ def test_flame_of_another_trace(tmp_path, server):
 @pytest.mark.needs("chromium-headless-shell|chromium")
 @pytest.mark.limit(120)
 def test_flame_in_a_browser(server, tmp_path):
-    """Seeks `append` and goes into it: what is above it fills the width, what is beside it is gone."""
+    """Seeks `append` and goes into it: the frames above it fill the width, the ones beside it are gone."""
     svg, picture = export(server.trace, "flame", "-o", server.trace.parent / "look.svg").parent / "look.svg", tmp_path / "flame.png"
     page = json.loads(proc.run(["node", "flame.js", svg, picture, "append"], cwd=VIEWER, timeout=110).ok().stdout)
     shutil.copy(picture, ROOT / "build/flame.png")
@@ -405,7 +393,7 @@ def test_flame_in_a_browser(server, tmp_path):
     assert part == pytest.approx(100 * its["width"] / whole["width"], abs=0.2)
     assert page["foundThere"] == "append: 100.0 %"
     zoomed = {box["name"]: box for box in page["zoomed"]}
-    assert zoomed["append"]["width"] == whole["width"] and {"worker", "all"} < set(zoomed) and "serve" not in zoomed
+    assert zoomed["append"]["width"] == pytest.approx(whole["width"]) and {"worker", "all"} < set(zoomed) and "serve" not in zoomed
     assert zoomed["fsync"]["width"] == pytest.approx(next(b for b in page["all"] if b["name"] == "fsync")["width"] * whole["width"] / its["width"], rel=0.01)
     unfound = lambda boxes: [box | {"found": None} for box in boxes]
     assert [b["x"] for b in unfound(page["reset"])] == pytest.approx([b["x"] for b in unfound(page["all"])])
@@ -444,7 +432,7 @@ def test_speedscope(server):
 
 
 @formats
-@pytest.mark.parametrize("format", gotools.FORMATS)
+@pytest.mark.parametrize("format", gotools.some("go1.5", "go1.26"))
 def test_every_format(traced, format, to):
     trace = traced([PROGRAMS / "threads", "3"], env={"GOTRACE_FORMAT": format}).ok().trace
     assert_is_valid(export(trace, to), to)
@@ -465,8 +453,9 @@ def test_go_itself(tmp_path):
 
 @pytest.mark.limit(300)
 @formats
+@pytest.mark.long
 def test_cut(tmp_path, server, to):
-    """Anywhere: what is there is exported, or a message says why not, and there is no file."""
+    """Anywhere: the rest is exported, or a message says why not, and there is no file."""
     data, rng = server.trace.read_bytes(), random.Random(4711)
     for turn in range(12):
         trace = tmp_path / f"{turn}.out"
@@ -569,7 +558,7 @@ def test_interrupted(tmp_path, server):
     [
         (["t.out"], "--to=FORMAT: it is perfetto, firefox, chrome, pprof, folded or flame"),
         (["--to=xml", "t.out"], "--to=xml: it is perfetto"),
-        (["--to=pprof"], "which trace"),
+        (["--to=pprof"], "needs one trace: gotrace export --to=FORMAT TRACE"),
         (["--to=pprof", "--kind=sync", "t.out"], "--kind is not for --to=pprof"),
         (["--to=folded", "--diff=t.out", "t.out"], "--diff is not for --to=folded"),
         (["--to=flame", "--kind=cpu", "--wakers", "t.out"], "--wakers is about waits"),

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, ROOT, gotools, proc
+from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, proc
+
+pytestmark = pytest.mark.beside
 
 LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
 ALLOCATORS = {
@@ -84,85 +86,10 @@ def test_the_curve_is_followed_and_its_end_exact(traced, allocator):
     assert 0.9 * max(steps) < top < max(steps) + (32 << 20)
 
 
-# Between libgotrace.so and the allocator: what is live when the process ends, but for what the tracer's thread has.
-WITNESS = """
-#include <dlfcn.h>
-#include <malloc.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/prctl.h>
-static _Atomic long live, tracers;
-static __thread int whose __attribute__((tls_model("initial-exec")));
-static struct {
-    void *(*malloc)(size_t), *(*calloc)(size_t, size_t), *(*realloc)(void *, size_t);
-    void (*free)(void *);
-    size_t (*malloc_usable_size)(void *);
-} real;
-static volatile int resolving; /* glibc 2.31 promises that dlsym calls nothing here */
-static char nursery[4096] __attribute__((aligned(16)));
-static size_t used;
-static int early(void)
-{
-    if (!real.free && !resolving) {
-        resolving = 1;
-        *(void **)&real.malloc = dlsym(RTLD_NEXT, "malloc");
-        *(void **)&real.calloc = dlsym(RTLD_NEXT, "calloc");
-        *(void **)&real.realloc = dlsym(RTLD_NEXT, "realloc");
-        *(void **)&real.malloc_usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
-        *(void **)&real.free = dlsym(RTLD_NEXT, "free");
-        resolving = 0;
-    }
-    return resolving;
-}
-static void *early_alloc(size_t n) { return nursery + (used += (n + 15) & ~15ul) - ((n + 15) & ~15ul); }
-static long count(void *p, long sign);
-size_t malloc_usable_size(void *p) { return early() ? 0 : real.malloc_usable_size(p); }
-void *malloc(size_t n)
-{
-    void *p = early() ? early_alloc(n) : real.malloc(n);
-    count(p, 1);
-    return p;
-}
-void *calloc(size_t n, size_t m)
-{
-    void *p = early() ? early_alloc(n * m) : real.calloc(n, m);
-    count(p, 1);
-    return p;
-}
-void free(void *p)
-{
-    if (early() || (size_t)((char *)p - nursery) < sizeof nursery)
-        return;
-    count(p, -1);
-    real.free(p);
-}
-void *realloc(void *p, size_t n)
-{
-    long had = early() || !p ? 0 : malloc_usable_size(p);
-    void *q = real.realloc(p, n);
-    if (q && count(q, 1))
-        live -= had;
-    return q;
-}
-static long count(void *p, long sign)
-{
-    char name[16];
-    if (!whose)
-        whose = prctl(PR_GET_NAME, name) == 0 && strcmp(name, "gotrace") == 0 ? 2 : 1;
-    tracers += p && whose == 2;
-    long size = p && whose == 1 ? sign * (long)malloc_usable_size(p) : 0;
-    live += size;
-    return size;
-}
-__attribute__((destructor)) static void end(void) { dprintf(2, "live %ld tracers %ld\\n", live, tracers); }
-"""
-
-
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_a_storm_of_four_threads_is_exact(traced, tmp_path, allocator):
     """To the byte, with what libc and the loader keep for each thread."""
-    witness = proc.compile(WITNESS, tmp_path / "witness.so", "-shared", "-fPIC", "-D_GNU_SOURCE")
+    witness = proc.compile(SOURCES / "heap/witness.c", tmp_path / "witness.so", "-shared", "-fPIC", "-D_GNU_SOURCE")
     after = f"{witness}:{ALLOCATORS[allocator] or ''}"
 
     def difference(rounds):
@@ -261,59 +188,10 @@ def test_operators_of_one_preloaded_before_us(traced, allocator):
     assert earlier.end - earlier.truth in (pool, 0)
 
 
-OWN_MALLOC = """
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-static char heap[1 << 20] __attribute__((aligned(16)));
-static size_t used;
-void *malloc(size_t n)
-{
-    char *p = heap + used + 16;
-    used += 16 + ((n + 15) & ~15ul);
-    *(size_t *)(p - 16) = n;
-    return p;
-}
-void free(void *p) { (void)p; }
-void *calloc(size_t n, size_t m) { return memset(malloc(n * m), 0, n * m); }
-void *realloc(void *p, size_t n)
-{
-    void *q = malloc(n);
-    return p ? memcpy(q, p, n < ((size_t *)p)[-2] ? n : ((size_t *)p)[-2]) : q;
-}
-int main(void)
-{
-    char *p = strdup("mine"), *q = realloc(calloc(3, 5), 100000);
-    printf("%d %d\\n", p > heap && p < heap + sizeof heap, q != NULL);
-    free(q);
-    free(p);
-    puts("end 0");
-    return 0;
-}
-"""
-
-
-ALLOCATOR_WITH_STRDUP = """
-#include <stdlib.h>
-""" + OWN_MALLOC[: OWN_MALLOC.index("int main")] + """
-size_t malloc_usable_size(void *p) { return p ? ((size_t *)p)[-2] : 0; }
-static void *take(size_t) __attribute__((alias("malloc")));
-char *strdup(const char *s) { return memcpy(take(strlen(s) + 1), s, strlen(s) + 1); }
-char *strndup(const char *s, size_t n)
-{
-    char *p = take((n = strnlen(s, n)) + 1);
-    p[n] = 0;
-    return memcpy(p, s, n);
-}
-"""
-
-
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_strdup_of_an_allocator(traced, tmp_path, place):
     """mimalloc 3 has one, which calls no malloc; what it gave out goes to free like any other block."""
-    source = ALLOCATOR_WITH_STRDUP
-    allocator = proc.compile(source, tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
+    allocator = proc.compile(SOURCES / "heap/with_strdup.c", tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
     kinds, base = (run(traced, what, **{place: allocator}) for what in ("copies", "nothing"))
     assert kinds.end - base.end == kinds.truth > 1000
 
@@ -333,131 +211,43 @@ def test_free_sized(traced, allocator, place):
     assert_exact_sized(traced, **{place: ALLOCATORS[allocator]})
 
 
-ALLOCATOR_WITH_FREE_SIZED = """
-#include <stdlib.h>
-""" + OWN_MALLOC[: OWN_MALLOC.index("int main")] + """
-size_t malloc_usable_size(void *p) { return p ? ((size_t *)p)[-2] : 0; }
-static void *take(size_t) __attribute__((alias("malloc")));
-void *aligned_alloc(size_t alignment, size_t n)
-{
-    char *p = take(n + alignment);
-    size_t to = -(size_t)p & (alignment - 1);
-    p += to;
-    ((size_t *)p)[-2] = n + alignment - to;
-    return p;
-}
-void free_sized(void *p, size_t n) { (void)p, (void)n; }
-void free_aligned_sized(void *p, size_t alignment, size_t n) { (void)p, (void)alignment, (void)n; }
-"""
-
-
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_free_sized_of_an_allocator(traced, tmp_path, place):
     """Whether libc has them or not."""
-    source = ALLOCATOR_WITH_FREE_SIZED.replace("1 << 20", "8 << 20")
-    allocator = proc.compile(source, tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
+    allocator = proc.compile(SOURCES / "heap/with_free_sized.c", tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
     assert_exact_sized(traced, **{place: allocator})
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_free_sized_that_may_not_be_there(traced, allocator):
-    """Where nobody has it the program's weak reference finds ours all the same: it frees."""
+    """Where no other library has it the program's weak reference finds ours: it frees."""
     after = ALLOCATORS[allocator]
     weakly = run(traced, "weakly", after=after)
     assert "skip" not in weakly.result.stdout and weakly.truth > 100000
     assert_exact(traced, weakly, after=after)
 
 
-ALLOCATOR_THAT_BEGINS = """
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-static void begin(void);
-""" + OWN_MALLOC[: OWN_MALLOC.index("int main")].replace("{\n    char *p", "{\n    begin();\n    char *p", 1) + """
-size_t malloc_usable_size(void *p) { return p ? ((size_t *)p)[-2] : 0; }
-static void begin(void)
-{
-    static int state;
-    if (state == 1)
-        abort(); /* jemalloc would wait for itself */
-    if (state++ == 0)
-        close(open("/proc/self/stat", O_RDONLY));
-    state = 2;
-}
-__attribute__((constructor)) static void at_start(void) { if (!used) begin(); }
-"""
-
-
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_an_allocator_that_calls_us_while_it_begins(traced, tmp_path, place):
     """jemalloc reads files then. The real functions are looked up; those that there are not allocate nothing."""
-    allocator = proc.compile(ALLOCATOR_THAT_BEGINS, tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
+    allocator = proc.compile(SOURCES / "heap/begins.c", tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
     copies, base = (run(traced, what, **{place: allocator}) for what in ("copies", "nothing"))
     assert copies.end - base.end == copies.truth > 1000
 
 
 @pytest.mark.parametrize("flags", [[], ["-no-pie", "-fno-pie"]], ids=["pie", "no-pie"])
 def test_malloc_of_the_program(traced, tmp_path, flags):
-    program = proc.compile(OWN_MALLOC, tmp_path / "own", "-fno-builtin", *flags)
+    program = proc.compile(SOURCES / "heap/own.c", tmp_path / "own", "-fno-builtin", *flags)
     assert Run(traced, [program]).alloc == []
 
 
 def test_a_program_that_takes_mallocs_address(traced, tmp_path):
     """Without PIE its symbol table then has an entry for malloc, which is no definition."""
-    source = """#include <stdio.h>
-#include <stdlib.h>
-void *(*volatile take)(size_t) = malloc;
-void (*volatile give)(void *) = free;
-static char buffer[512];
-int main(void)
-{
-    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    give(take(100));
-    take(24);
-    puts("end 24");
-    return 0;
-}"""
-    program = proc.compile(source, tmp_path / "address", "-no-pie", "-fno-pie")
+    program = proc.compile(SOURCES / "heap/address.c", tmp_path / "address", "-no-pie", "-fno-pie")
     address = Run(traced, [program])
     assert address.end == address.truth == 24
     before = ALLOCATORS.get("mimalloc") or pytest.skip("no mimalloc here")  # its blocks are of 24 bytes or more, too
     assert Run(traced, [program], before=before).end == Run(traced, [program], after=before).end >= 24
-
-
-EXTENSION = """
-#include <cstdio>
-#include <new>
-#include <string>
-#include <vector>
-@OWN@
-extern "C" int work()
-{
-    std::vector<std::string> v;
-    for (int i = 0; i < 1000; i++)
-        v.push_back(std::string(100, 'x'));
-    try {
-        volatile std::size_t huge = static_cast<std::size_t>(-1) / 2;
-        char *volatile p = new char[huge];
-        delete[] p;
-    } catch (const std::bad_alloc &) {
-        return CALLS;
-    }
-    return -1;
-}
-"""
-OWN_OPERATORS = """
-#include <cstdlib>
-static int calls;
-#define CALLS (calls > 1000)
-void *operator new(std::size_t n)
-{
-    calls++;
-    void *volatile p = std::malloc(n);
-    return p ? p : throw std::bad_alloc();
-}
-void operator delete(void *p) noexcept { std::free(p); }
-void operator delete(void *p, std::size_t) noexcept { std::free(p); }
-"""
 
 
 LEAK = 1 << 20
@@ -468,8 +258,8 @@ LEAK = 1 << 20
 @pytest.mark.parametrize("own", [True, False], ids=["own-operators", "libstdc++"])
 def test_cxx_extension_of_a_c_program(traced, tmp_path, own, allocator, place):
     """Operators found in the extension's own scope stay so, when nothing before it has any."""
-    source = EXTENSION.replace("@OWN@", OWN_OPERATORS if own else "#define CALLS 1")
-    library = proc.compile(source, tmp_path / "ext.so", "-shared", "-fPIC", compiler="g++")
+    flags = ["-DOWN"] if own else []
+    library = proc.compile(SOURCES / "heap/extension.cc", tmp_path / "ext.so", "-shared", "-fPIC", *flags, compiler="g++")
     call = f"import ctypes; print(ctypes.CDLL('{library}').work())\nctypes.CDLL(None).malloc({LEAK})\nprint('end 0')"
     python = Run(traced, [sys.executable, "-c", call], **{place: ALLOCATORS[allocator]})
     assert "-1" not in python.result.stdout

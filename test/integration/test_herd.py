@@ -4,6 +4,8 @@ import pytest
 
 from lib import PROGRAMS, gotools, proc
 
+pytestmark = pytest.mark.measured
+
 HERD = PROGRAMS / "herd"
 WAYS = ["barrier", "broadcast", "posts", "futex"]
 FEW, MANY, ROUNDS = 500, 4000, 5
@@ -11,19 +13,18 @@ FEW, MANY, ROUNDS = 500, 4000, 5
 
 def cpu_seconds(run, way, threads):
     """Of a run; the least of two, since what else the machine does adds to it."""
-    return min(float(run([HERD, way, threads, ROUNDS], timeout=50).ok().stdout) for _ in range(2))
+    return min(float(run([HERD, way, threads, ROUNDS], timeout=50).ok().stdout.split()[0]) for _ in range(2))
 
 
-@pytest.mark.measured
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.long
 def test_linear(traced, way):
     """What the library adds for eight times the threads: eight times as much, not sixty-four times."""
     added = [cpu_seconds(traced, way, n) - cpu_seconds(proc.run, way, n) for n in (FEW, MANY)]
     assert added[1] < 2 * MANY / FEW * max(added[0], 0.05), added
 
 
-@pytest.mark.measured
 @pytest.mark.beside
 @pytest.mark.parametrize("way", WAYS)
 def test_all_are_woken(traced, way):
@@ -37,3 +38,12 @@ def test_all_are_woken(traced, way):
             woken[e.goid] += 1
     # who comes last at the barrier does not wait, and a futex whose word has changed is not waited for
     assert sum(woken.values()) >= 100 * ROUNDS * 0.8
+
+
+@pytest.mark.parametrize("way", [WAYS[0], *(pytest.param(way, marks=pytest.mark.long) for way in WAYS[1:])])
+def test_no_more_waits_than_the_kernel_counts(traced, way):
+    """A trace does not say of a thread that is on its way to a mutex that it went to sleep there again and again."""
+    result = traced([HERD, way, 1000, 10], timeout=50).ok()
+    waits = sum(e.is_go("Running", "Waiting") for e in gotools.parse(result.trace))
+    slept = int(result.stdout.split()[1])
+    assert waits <= slept * 1.1, f"{waits} waits in the trace, {slept} by the kernel's count"

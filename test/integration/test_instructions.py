@@ -11,10 +11,14 @@ sys.path.append(str(ROOT / "test/bench"))
 import instructions  # noqa: E402
 
 
+BRIEF = {("lock", "C", 5), ("look", "C", 5), ("yield", "C", 20)}
+CASES = [pytest.param(*case, marks=[] if case in BRIEF else pytest.mark.long) for case in instructions.CASES]
+
+
 @pytest.mark.measured
 @pytest.mark.beside
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the table is x86-64's")
-@pytest.mark.parametrize("op, frames, depth", instructions.CASES)
+@pytest.mark.parametrize("op, frames, depth", CASES)
 def test_hot_path_is_not_longer(op, frames, depth):
     kept = instructions.kept()[op, frames, depth]
     compiler = proc.run(["gcc", "-dumpversion"]).ok().stdout.strip()

@@ -2,17 +2,16 @@
 
 import collections
 import json
-import os
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from lib import PROGRAMS, ROOT, proc
+from lib import PROGRAMS, ROOT, SINGLE, gotools, proc
 from lib.exported import export, folded, go_pprof, leaves
 from lib.names import ARGUMENTS, SHOWN
-from lib.reports import GOTRACE
+from lib.reports import GOTRACE, report
 
 pytestmark = pytest.mark.beside
 
@@ -22,10 +21,6 @@ PARTS = ["cpu_ns", "runnable_ns", "idle_ns", "blocked_ns", "calls_ns", "unseen_n
 
 def text_of(trace, command, *options):
     return proc.run([GOTRACE, command, *options, trace]).ok().stdout
-
-
-def report(trace, command, *options):
-    return json.loads(text_of(trace, command, "--json", *options))
 
 
 def sql(trace, statement):
@@ -38,7 +33,7 @@ def record(tmp_path_factory, *argv, **env):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """Locks, who holds them, CPUs, preemption: test/prog/incidents.c."""
+    """Locks, their holders, CPUs, preemption: test/prog/incidents.c."""
     return record(tmp_path_factory, "incidents", "fsync", "600", GOTRACE_SCHED="on", GOTRACE_SYSCALL_MIN="0")
 
 
@@ -84,12 +79,13 @@ def percent(ns, of):
     return f"{100.0 * float(ns) / float(of) if of else 0:.1f}%"
 
 
-def times(row):
-    return [row["count"], duration(row["average_ns"]), duration(row["longest_ns"])]
+def times(row, wide=False):
+    percentiles = [duration(row[name]) for name in ("p50_ns", "p95_ns", "p99_ns")] if wide else []
+    return [row["count"], duration(row["average_ns"]), duration(row["longest_ns"]), *percentiles]
 
 
 END = {
-    "itself": lambda row: ", by itself",
+    "itself": lambda row: ", no waker",
     "call": lambda row: f", ended by {row['waker_place']['place']}",
     "end_of_thread": lambda row: ", ended by the end" + (f" of thread {thread(row['waker'])}" if row["waker"] else "s of threads"),
     None: lambda row: ", still waiting when the trace ends",
@@ -140,13 +136,18 @@ def of_locks(document):
         rest = [f"{row['place']}, {row['lock']}"] if "place" in row else [row["threads"], duration(row["held_ns"]), duration(row["longest_held_ns"]), row["lock"]]
         first = f", first waited for by {row['first_waiter']['place']}" if row.get("first_waiter") else ""
         yield [duration(row["total_ns"]), percent(row["total_ns"], document["total_ns"]), *times(row), *rest, first]
+        if row.get("briefs") and row["briefs"] * 10 >= row["count"]:
+            yield [row["briefs"], f"more wait{'s' * (row['briefs'] > 1)},", duration(row["brief_ns"]), "in all, too brief for events"]
         assert sum(it["ns"] for it in row["holders"]) == row["total_ns"], row
-        yield from (holder(it, row["total_ns"]) for it in row["holders"][:3] if it["ns"] * 100 >= row["total_ns"])
+        shown = [it for it in row["holders"][:3] if it["ns"] * 100 >= row["total_ns"]]
+        yield from (holder(it, row["total_ns"]) for it in shown)
+        if left := row["holders"][len(shown) :]:
+            yield [percent(sum(it["ns"] for it in left), row["total_ns"]), f"({len(left)} more)"]
 
 
 def holder(it, of):
-    who = thread(it["thread"]) if it["thread"] else it["name"] or "nobody that is known: see top --wakers for who ended it"
-    states = {None: "", "running": ": running", "sched": ": could run, and had no CPU"}
+    who = thread(it["thread"]) if it["thread"] else it["name"] or "unknown holder (gotrace top --wakers: what ended the waits)"
+    states = {None: "", "running": ": running", "sched": ": runnable, on no CPU"}
     doing = f": {it['at']['place']}" if it["at"] else states[it["state"]]
     return [percent(it["ns"], of), who + (f", by {it['taken_in']}" if it["taken_in"] else "") + doing]
 
@@ -170,7 +171,7 @@ def of_sched(document):
     yield from of_waits(document)
     all_ = sum(row["ns"] for row in document["meanwhile"])
     for row in document["meanwhile"]:
-        who = thread(row["thread"]) if row["thread"] else "others, not of this process"
+        who = thread(row["thread"]) if row["thread"] else "other processes"
         yield [duration(row["ns"]), percent(row["ns"], all_), row["cpu"], who]
 
 
@@ -182,8 +183,8 @@ def of_info(document):
     yield from ([row["count"], row["kind"]] for row in document["by_kind"])
 
 
-HEAD = re.compile(r" +(waited +%|cum +%|no CPU +%|samples +%|waits +signalled|on cpu +%|tid +name|had it +%|of it +who) ?.*")
-WORDS = re.compile(r"Meanwhile |events by kind|idle: |  \(|\(|No names |Install |Or have |.* (more in run queues|was from outside|of waiting was)")
+HEAD = re.compile(r" +(waited +%|cum +%|no CPU +%|samples +%|waits +signalled|on CPU +%|tid +name|share +holder) ?.*")
+WORDS = re.compile(r"Meanwhile |events by kind|idle: |  \(|\(|\d+ % of the |Install |Or have |.* (more in run queues|ended, or of time|of it was)")
 
 
 def lines_of(text):
@@ -224,6 +225,43 @@ def test_as_the_text(request, program, rows, command, options):
     assert document["version"] == 1 and document["trace"] == str(trace)
     its = [" ".join(map(str, row)).split() for row in rows(document)]
     assert its == lines_of(text) and (its or options == ["--preempted"]), text
+
+
+def test_lengths_of_waits(server):
+    """Percentiles to 1 %, and how many of each power of ten, as the database has them; --wide shows both, other reports neither."""
+    percentiles = {row[:2]: row[2:] for row in sql(server, "SELECT kind, place, count, p50_ns, p95_ns, p99_ns FROM wait_percentiles")}
+    lengths = collections.defaultdict(list)
+    for kind, place, from_ns, count in sql(server, "SELECT kind, place, from_ns, count FROM wait_lengths"):
+        lengths[kind, place].append({"from_ns": from_ns, "count": count})
+    rows = [row for row in report(server, "top", *EVERYTHING)["waits"] if row["stack"] and row["kind"] != "syscall"]
+    rows = [row for row in rows if row["count"] == percentiles[row["kind"], row["place"]][0]]  # all of these are over
+    assert len(rows) > 10 and max(row["count"] for row in rows) > 20
+    for row in rows:
+        for ours, theirs in zip((row[name] for name in ("p50_ns", "p95_ns", "p99_ns")), percentiles[row["kind"], row["place"]][1:]):
+            assert abs(ours - theirs) <= 0.01 * theirs + 1, row
+        assert row["histogram"] == lengths[row["kind"], row["place"]], row
+    wide, text = (proc.run([GOTRACE, "top", *EVERYTHING, *options, server], env={"LC_ALL": "C"}).ok().stdout for options in (["--wide"], []))
+    for row in rows[:5]:
+        columns = r" +".join([re.escape(str(it)) for it in times(row, wide=True)])
+        (bars,) = re.findall(rf" {columns}  (.{{9}})  {row['kind']} +{re.escape(row['place'])}", wide)
+        least = [0, *(10**i for i in range(3, 11))]
+        assert {least[i] for i in range(9) if bars[i] != " "} == {it["from_ns"] for it in row["histogram"]}, (bars, row)
+    assert " p95 " in wide and " p95 " not in text
+
+
+SLEEPS = """
+#include <unistd.h>
+int main(void) { for (int i = 0; i < 100; i++) usleep(i % 10 ? 2000 : 30000); return 0; }
+"""
+
+
+def test_rare_and_long_waits(tmp_path):
+    """Of a hundred waits ten take 30 ms and the others 2 ms: the program's own lengths."""
+    trace = proc.traced([proc.compile(SLEEPS, tmp_path / "prog")], tmp_path / "t.out").ok().trace
+    (row,) = report(trace, "top", "--idle=none", "--kind=sleep")["waits"]
+    assert row["count"] == 100 and 2e6 <= row["p50_ns"] < 10e6 and 29.7e6 <= row["p95_ns"] <= row["p99_ns"] <= row["longest_ns"], row
+    few = {it["from_ns"]: it["count"] for it in row["histogram"]}
+    assert few.keys() <= {10**6, 10**7, 10**8} and abs(few[10**6] - 90) <= 5, few
 
 
 def test_deadlocks(deadlock):
@@ -294,77 +332,15 @@ def test_threads_as_the_database(server):
 
 # --- as the program knows
 
-LIVES = r"""
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int ends[2];
-
-static unsigned long at(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return t.tv_sec * 1000000000ul + t.tv_nsec;
-}
-
-static void runs(void)
-{
-    while (at(CLOCK_THREAD_CPUTIME_ID) < 200000000)
-        ;
-}
-
-static void sleeps(void) { nanosleep(&(struct timespec){0, 250000000}, NULL); }
-static void waits(void) { pthread_mutex_lock(&lock); }
-static void calls(void) { char c; if (read(ends[0], &c, 1) != 1) perror("read"); }
-
-static struct life { const char *name; void (*does)(void); pthread_t id; } lives[] = {
-    {"runs", runs, 0}, {"sleeps", sleeps, 0}, {"waits", waits, 0}, {"calls", calls, 0}};
-
-static void say(const char *name, unsigned long from, unsigned long used)
-{
-    printf("%s %d %lu %lu\n", name, gettid(), at(CLOCK_MONOTONIC) - from, at(CLOCK_THREAD_CPUTIME_ID) - used);
-}
-
-static void *live(void *arg)
-{
-    const struct life *life = arg;
-    unsigned long from = at(CLOCK_MONOTONIC), used = at(CLOCK_THREAD_CPUTIME_ID);
-    life->does();
-    say(life->name, from, used);
-    return NULL;
-}
-
-int main(void)
-{
-    unsigned long from = at(CLOCK_MONOTONIC), used = at(CLOCK_THREAD_CPUTIME_ID);
-    if (pipe(ends))
-        return 1;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < 4; i++)
-        pthread_create(&lives[i].id, NULL, live, &lives[i]);
-    nanosleep(&(struct timespec){0, 300000000}, NULL);
-    pthread_mutex_unlock(&lock);
-    if (write(ends[1], "x", 1) != 1)
-        return 1;
-    for (int i = 0; i < 4; i++)
-        pthread_join(lives[i].id, NULL);
-    say("main", from, used);
-    return 0;
-}
-"""
-
 
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory):
-    return proc.compile(LIVES, tmp_path_factory.mktemp("lives") / "lives", "-D_GNU_SOURCE")
+def lives():
+    return SINGLE / "json/lives"
 
 
 @pytest.mark.measured
 @pytest.mark.parametrize("sched", ["off", "on"])
-@pytest.mark.parametrize("format", ["go1.5", "go1.22", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.5", "go1.22", of=["go1.5", "go1.22", "go1.26"]))
 def test_sums(traced, lives, format, sched):
     """On a CPU, runnable, idle, blocked, in calls and unseen: a thread's life, to a thousandth; and that is what it lived."""
     result = traced([lives], env={"GOTRACE_FORMAT": format, "GOTRACE_SCHED": sched, "GOTRACE_SYSCALLS": "all"}).ok()
@@ -380,7 +356,7 @@ def test_sums(traced, lives, format, sched):
         assert sum(row[f"{kind}_ns"] for kind in ("sync", "network", "sleep", "other")) == row["blocked_ns"]
         assert abs(row["cpu_ns"] - cpu) <= 0.02 * row["lived_ns"], (row, cpu)
     assert rows[known["runs"][0]]["cpu_ns"] >= 0.95 * 200e6
-    reads = "calls_ns" if format == "go1.5" else "network_ns"  # from a pipe, of which later formats can tell who writes there
+    reads = "calls_ns" if format == "go1.5" else "network_ns"  # from a pipe, whose writer later formats know
     for name, part in ("sleeps", "sleep_ns"), ("waits", "sync_ns"), ("calls", reads):
         row, (_, wall, cpu) = rows[known[name][0]], known[name]
         rest = row["runnable_ns"] + row["unseen_ns"]  # it may have had to wait for a CPU
@@ -391,7 +367,7 @@ def test_sums(traced, lives, format, sched):
 
 
 def test_whatever_names_there_are(traced, tmp_path):
-    """Threads, functions and files with them: it is JSON in UTF-8 all the same, and no terminal's business."""
+    """Threads, functions and files with them: it is JSON in UTF-8 nevertheless, without control characters."""
     program = shutil.copy(PROGRAMS / "named", tmp_path / 'a "b"\\')
     trace = traced([program, *ARGUMENTS], env={"GOTRACE_SCHED": "on"}).ok().trace
     for command in COMMANDS:
@@ -417,9 +393,8 @@ def keys(value):
 
 
 def test_man_page(server, samples, deadlock):
-    """Has every member; and what it has, there is."""
-    text = re.sub(r".\x08", "", proc.run(["mandoc", "-Tascii", "-Owidth=200", ROOT / "scripts/gotrace.1"]).ok().stdout)
-    (section,) = re.findall(r"^JSON\n(.*?)^DATABASE", text, re.M | re.S)
+    """gotrace-json(5) names every member that a report prints, and each name there occurs in a report."""
+    (section,) = re.findall(r"^# INFO AND TOP\n(.*?)^# WHY", (ROOT / "scripts/man/gotrace-json.5.md").read_text(), re.M | re.S)
     found = set()
     for trace in server, samples, deadlock[0]:
         for command in COMMANDS:
@@ -427,8 +402,9 @@ def test_man_page(server, samples, deadlock):
             if result.returncode == 0:
                 found |= keys(json.loads(result.stdout))
             else:
-                assert result.stdout == "" and result.stderr.startswith(f"gotrace: {trace}: does not tell "), result
-    words = set(re.findall(r"[a-z_]+", section))
+                assert result.stdout == "" and result.stderr.startswith(f"gotrace: {trace}: does not say when threads lost their CPUs"), result
+    named_as_code = re.findall(r"`([^`]+)`|\*\*([^*]+)\*\*", section)
+    words = set(re.findall(r"[a-z][a-z0-9_]*", " ".join(code or term for code, term in named_as_code)))
     without_more = {name.removeprefix("more_") for name in found}
     assert without_more <= words, without_more - words
     named = {word for word in words if "_" in word and word not in ("_", "_ns", "end_of_thread", "more_waits")}

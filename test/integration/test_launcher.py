@@ -94,7 +94,7 @@ def test_options(tmp_path, argv, expected):
 
 def test_every_switch_has_an_option():
     """The tables of the library and of the launcher."""
-    switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/options.c").read_text()))
+    switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/control/options.c").read_text()))
     options = set(re.findall(r'"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run.c").read_text()))
     assert len(switches) > 8 and switches <= options
 
@@ -114,7 +114,7 @@ def test_version_is_that_of_the_changes():
 
 def test_help_names_every_option_and_command():
     """Options that this libgotrace.so has no switch for are not offered."""
-    switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/options.c").read_text()))
+    switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/control/options.c").read_text()))
     options = re.findall(r'^    {"([a-z-]+)",.*?"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run.c").read_text(), re.M)
     commands = re.findall(r'^    {"([a-z]+)", ', (ROOT / "scripts/tool/main.c").read_text(), re.M)
     text = gotrace("--help").ok().stdout
@@ -123,6 +123,66 @@ def test_help_names_every_option_and_command():
         assert bool(re.search(rf"--{name}\b", text)) == (variable in switches), name
     for name in commands:
         assert f"gotrace {name} " in text, name
+
+
+COMMANDS = re.findall(r'^    {"([a-z]+)", ', (ROOT / "scripts/tool/main.c").read_text(), re.M)
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_a_terminal(command):
+    """80 columns; after other options, too; no tab."""
+    text = gotrace(*command.split(), "--help").ok().stdout
+    assert text.startswith("usage: gotrace ") and "\t" not in text
+    assert max(map(len, text.splitlines())) <= 80, max(text.splitlines(), key=len)
+
+
+def test_help_after_an_option():
+    assert gotrace("-f", "-q", "--help").ok().stdout == gotrace("--help").ok().stdout
+    assert gotrace("-q", "-V").ok().stdout == gotrace("--version").ok().stdout
+
+
+@pytest.mark.parametrize(
+    "argv, status, meant",
+    [
+        (["wy", "t.out"], 127, "gotrace why?"),
+        (["stakcs"], 127, "gotrace stacks?"),
+        (["--sycalls=all", "true"], 125, "--syscalls?"),
+        (["why", "--form=1s", "t.out"], 2, "--from?"),
+        (["top", "--by-thraed", "t.out"], 2, "--by-thread?"),
+        (["help", "tpo"], 2, "top?"),
+    ],
+)
+def test_mistyped(argv, status, meant):
+    """A command, an option: one line says what was meant, perhaps."""
+    result = gotrace(*argv)
+    assert result.returncode == status and result.stdout == "", result
+    assert re.fullmatch(rf"gotrace: .*; did you mean {re.escape(meant)}\n", result.stderr), result
+
+
+@pytest.mark.parametrize(
+    "argv, said",
+    [
+        (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option"),
+        (["top", "--from"], "--from: this option needs an argument"),
+        (["top", "--json=1", "t"], "--json=1: this option takes no argument"),
+        (["top", "-Z", "t"], "-Z: not an option, or it needs an argument"),
+    ],
+)
+def test_wrong_options(argv, said):
+    result = gotrace(*argv)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"gotrace: {said}\n")
+
+
+@pytest.mark.needs("man", "go-md2man")
+@pytest.mark.parametrize("command", [[], ["why"], ["detach"]])
+def test_help_opens_the_page(tmp_path, command):
+    """As installed, and with man(1); else the page is --help."""
+    proc.run(["make", "-s", "-C", ROOT, "man", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr"]).ok()
+    installed = tmp_path / "usr/bin/gotrace"
+    page = proc.run([installed, "help", *command]).ok().stdout
+    assert re.match(r"gotrace[^\n]*\(1\)", page, re.I) and "NAME" in page and "usage:" not in page, page[:200]
+    without = proc.run([installed, "help", *command], env={"PATH": str(tmp_path)}).ok().stdout
+    assert without == gotrace(*command, "--help").ok().stdout
 
 
 # --- what cannot be traced
@@ -257,16 +317,17 @@ def test_a_path_the_loader_cannot_take(tmp_path):
     assert result.returncode == 125 and "takes no path with a space" in result.stderr
     (place.parent / "libgotrace.so").unlink()
     result = proc.run([place / "gotrace", "true"])
-    assert result.returncode == 125 and "there is no libgotrace.so beside" in result.stderr
+    assert result.returncode == 125 and "there is no libgotrace.so in or beside" in result.stderr
 
 
+@pytest.mark.parametrize("library", ["..", "."])
 @pytest.mark.parametrize("name", ["a[b]c", "a*b", "a?", "back\\slash", "a{b,c}~"])
-def test_any_other_path(tmp_path, name):
-    """The directory is no pattern."""
+def test_any_other_path(tmp_path, name, library):
+    """The directory is no pattern, and the library may be beside it, or in it."""
     place = tmp_path / name / "bin"
     place.mkdir(parents=True)
     shutil.copy(COMMAND, place)
-    shutil.copy(ROOT / "libgotrace.so", place.parent)
+    shutil.copy(ROOT / "libgotrace.so", place / library)
     result = proc.run([place / "gotrace", "-o", tmp_path / "t", *THREADS]).ok()
     assert f"gotrace: {tmp_path}/t: " in result.stderr
 
@@ -306,7 +367,7 @@ def page(url):
         assert response.status == 200 and b"<html" in response.read().lower()
 
 
-@pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21", "go1.22", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.5", of=["go1.5", "go1.10", "go1.21", "go1.22", "go1.23", "go1.26"]))
 def test_view(traced, format):
     trace = traced(THREADS, env={"GOTRACE_FORMAT": format}).ok().trace
     readers = gotools.readers_of(format)
@@ -341,7 +402,7 @@ def test_view_wrong_use(tmp_path):
     for argv, why in [
         ([tmp_path / "text"], "text: it is not a Go execution trace"),
         ([tmp_path / "none"], "none: No such file"),
-        ([], "which trace"),
+        ([], "view needs one trace: gotrace view TRACE"),
     ]:
         result = gotrace("view", *argv)
         assert result.returncode in (1, 2) and why in result.stderr

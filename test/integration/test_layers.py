@@ -1,7 +1,8 @@
-"""Which room of the tree may need which: by the symbols of their objects, as the linker sees them."""
+"""Which room of the tree may need which: by the includes of their files, and by the symbols of their objects."""
 
 import collections
 import pathlib
+import re
 
 import pytest
 
@@ -9,80 +10,208 @@ from lib import BUILD, LIBRARY, ROOT, proc
 
 pytestmark = pytest.mark.beside
 
-# What commands share, and what they share with the library: its options' names are in preload/.
-TOOL = {"scripts", "scripts/tool/report", "scripts/tool/names", "encoder/base", "encoder", "encoder/read", "symbolize", "preload"}
+FORMATS = {"encoder/base", "encoder/format"}
+THREADS = {*FORMATS, "encoder/thread"}
+CPUS = {*THREADS, "encoder/cpu"}
+ENCODER = {*CPUS, "encoder/drain", "encoder/drain/v1"}
+SYMBOLIZE = {f"symbolize{room}" for room in ("", "/elf", "/dwarf", "/made", "/python")}
+LIBRARY_ROOMS = {*ENCODER, *SYMBOLIZE, "preload"}
+# What commands share, and what they share with the library: options, and the names of hooks.
+TOOL = {"encoder/base", "encoder/format", "encoder/read", "scripts/tool", *SYMBOLIZE, "preload/control", "preload/life", "preload/bind"}
+REPORT = {*TOOL, "scripts/tool/report"}
 ROOMS = {  # folder: the folders that it may need, besides itself
     "encoder/base": set(),
-    "encoder/read": {"encoder/base", "encoder"},
-    "symbolize": {"encoder/base"},
-    "encoder/v1": {"encoder/base", "encoder"},
-    "encoder": {"encoder/base", "encoder/v1"},
-    **{f"scripts/tool/{name}": TOOL for name in ("why", "sql", "export")},
-    "scripts/tool/stacks": TOOL | {"scripts/tool/recover"},
-    "scripts/tool/report": TOOL | {"scripts/tool/recover"},
-    "scripts/tool/names": TOOL - {"scripts/tool/report"} | {"scripts/tool/recover"},
-    "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
-    "scripts/tool/recover": {*TOOL, "encoder/v1"} - {"scripts/tool/names", "scripts/tool/report"},
-    "scripts/tool/rewrite": {*TOOL, "encoder/v1"},
+    "encoder/format": {"encoder/base"},
+    "encoder/thread": FORMATS,
+    "encoder/cpu": THREADS,
+    "encoder/drain": {*CPUS, "encoder/drain/v1"},
+    "encoder/drain/v1": {*CPUS, "encoder/drain"},
+    "encoder/read": FORMATS,
+    "symbolize/elf": {"encoder/base"},
+    "symbolize/dwarf": {"encoder/base", "symbolize/elf"},
+    "symbolize": {"encoder/base", "symbolize/elf", "symbolize/dwarf"},
+    "symbolize/made": {"encoder/base", "symbolize", "symbolize/elf", "symbolize/dwarf"},
+    "symbolize/python": {"encoder/base", "symbolize"},
+    "preload/bind": {*LIBRARY_ROOMS, "preload/heap", "preload/hooks"},
+    "preload/stacks": {*LIBRARY_ROOMS, "preload/bind", "preload/life"},
+    "preload/heap": {*LIBRARY_ROOMS, "preload/bind", "preload/hooks", "preload/life"},
+    **{room: {*LIBRARY_ROOMS, *(f"preload/{other}" for other in "bind stacks heap hooks life control".split())}
+       for room in ("preload", "preload/hooks", "preload/life", "preload/control")},
+    "scripts/tool/recover": {*TOOL, *ENCODER},
+    "scripts/tool/names": {*TOOL, "encoder/drain/v1", "scripts/tool/recover"},
+    "scripts/tool/report": {*TOOL, "scripts/tool/names", "scripts/tool/recover"},
+    "scripts/tool/rewrite": {*REPORT, *ENCODER},
+    **{f"scripts/tool/{name}": REPORT for name in ("why", "sql", "export")},
+    "scripts/tool/html": {*REPORT, "scripts/tool/rewrite"},  # what it contains, other processes print
+    "scripts/tool/doctor": TOOL,
+    "scripts/tool/stacks": {*REPORT, "scripts/tool/names", "scripts/tool/recover"},
+    "scripts/tool/attach": {*TOOL, "preload/hooks", "preload/stacks", "scripts/tool/stacks"},
 }
+SOURCES = {".c", ".h", ".def"}
+PRODUCT = ("encoder", "preload", "symbolize", "scripts/tool")
 
 
 def room(path):
-    """The innermost room that the object is in."""
-    return max((r for r in [*ROOMS, "preload", "scripts"] if path.is_relative_to(r)), key=len)
+    """The innermost room that the file or object is in."""
+    return max((r for r in [*ROOMS, "preload", "scripts", "scripts/tool"] if path.is_relative_to(r)), key=len)
 
 
 @pytest.fixture(scope="module")
-def symbols():
-    """(room → symbols that its objects need, symbol → rooms that define it)"""
-    needs, defines = collections.defaultdict(set), collections.defaultdict(set)
-    for top in ("preload", "encoder", "symbolize", "scripts"):
-        for path in (BUILD / top).rglob("*.o"):
-            where = room(path.relative_to(BUILD))
-            for line in proc.run(["nm", "--format=posix", path]).ok().stdout.splitlines():
-                name, kind = line.split()[:2]
-                if not name.startswith("gt_"):
-                    continue  # libc's, which preload/ defines, too
-                if kind == "U":
-                    needs[where].add(name)
-                elif kind.isupper():
-                    defines[name].add(where)
-    return needs, defines
+def includes():
+    """File → files that it includes."""
+    files = {p.relative_to(ROOT) for top in PRODUCT for p in (ROOT / top).rglob("*") if p.suffix in SOURCES}
+    found = {}
+    for path in files:
+        names = re.findall(r'^\s*#\s*include "([^"]+)"', (ROOT / path).read_text(), re.M)
+        beside = {path.parent / name for name in names}
+        found[path] = (beside | {type(path)(name) for name in names}) & files
+    return found
+
+
+def circles(needs):
+    """Strongly connected components of more than one node."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in needs[node]:
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == order[node]:
+            at = stack.index(node)
+            found.append(set(stack[at:]))
+            del stack[at:]
+
+    for node in list(needs):
+        if node not in order:
+            visit(node)
+    return [circle for circle in found if len(circle) > 1]
+
+
+def modules(includes):
+    """NAME.c and NAME.h, as one, → those that they include."""
+    def name(path):
+        return re.sub(r"\.[ch]$", "", path.as_posix())
+
+    needs = collections.defaultdict(set)
+    for path, others in includes.items():
+        needs[name(path)] |= {name(other) for other in others} - {name(path)}
+    return needs
 
 
 @pytest.mark.parametrize("where", ROOMS)
-def test_needs(symbols, where):
+def test_includes(includes, where):
+    for path, others in includes.items():
+        if room(path) == where:
+            wrong = {str(other) for other in others if room(other) not in {where, *ROOMS[where]}}
+            assert not wrong, f"{path} includes {wrong}"
+
+
+def test_no_circle(includes):
+    assert not [circle for circle in circles(modules(includes)) if len(circle) > 3]
+
+
+def test_circles_are_found():
+    needs = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a", "e"}}
+    assert sorted(map(sorted, circles(needs))) == [["a", "b", "c"], ["d", "e"]]
+
+
+def test_glibc_is_known_in_one_place(includes):
+    """What it keeps inside its locks: `__data` in its headers."""
+    files = {str(path) for path in includes if re.search(r"\b__data\b", (ROOT / path).read_text())}
+    assert files == {"encoder/base/glibc.h", "encoder/base/glibc.c"}
+
+
+def test_names_do_not_lead_back_to_reports(includes):
+    """Reports have names looked up, and boxes recovered. What does that must not need a report, by any way."""
+    needs = modules(includes)
+    reached = {name for name in needs if name.startswith(("scripts/tool/names/", "scripts/tool/recover/"))}
+    todo = list(reached)
+    while todo:
+        more = needs[todo.pop()] - reached
+        reached |= more
+        todo += more
+    assert len(reached) > 100
+    assert not [name for name in reached if name.startswith("scripts/tool/report/")]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Object → (name, kind) of each of its symbols, by one nm for all: a process each takes twenty times as long."""
+    paths = [path for top in PRODUCT for path in (BUILD / top).rglob("*.o")]
+    found = {path.relative_to(BUILD): [] for path in paths}
+    for line in proc.run(["nm", "-A", "--format=posix", *paths]).ok().stdout.splitlines():
+        path, name, kind = re.match(r"(.*): (\S+) (\S)", line).groups()
+        found[pathlib.Path(path).relative_to(BUILD)].append((name, kind))
+    return found
+
+
+def of_the_library(table):
+    return {path: symbols for path, symbols in table.items() if not path.is_relative_to("scripts")}
+
+
+@pytest.fixture(scope="module")
+def objects(table):
+    """(object → symbols that it needs, symbol → objects that define it)"""
+    needs, defines = {}, collections.defaultdict(set)
+    for path, symbols in table.items():
+        ours = [(name, kind) for name, kind in symbols if name.startswith("gt_")]  # not libc's, which preload/ defines, too
+        needs[path] = {name for name, kind in ours if kind == "U"}
+        for name, kind in ours:
+            if kind.isupper() and kind != "U":
+                defines[name].add(path)
+    return needs, defines
+
+
+@pytest.fixture(scope="module")
+def symbols(objects):
+    """(room → symbols that its objects need, symbol → rooms that define it)"""
+    needs = collections.defaultdict(set)
+    for path, names in objects[0].items():
+        needs[room(path)] |= names
+    return needs, collections.defaultdict(set, {name: set(map(room, paths)) for name, paths in objects[1].items()})
+
+
+def test_no_large_circle_of_calls(objects):
+    """Objects that need each other's symbols, as files above. preload/ is left out: its hooks, threads and commands are one circle."""
+    needs = {path: {other for name in names for other in objects[1][name]} - {path} for path, names in objects[0].items()}
+    large = [sorted(map(str, circle)) for circle in circles(needs) if len(circle) > 3]
+    assert not [circle for circle in large if not all(path.startswith("preload/") for path in circle)]
+
+
+@pytest.mark.parametrize("where", ROOMS)
+def test_symbols(symbols, where):
     needs, defines = symbols
     assert needs[where], "nothing was built"
     for name in needs[where]:
         assert not defines[name] or defines[name] & {where, *ROOMS[where]}, f"{name} is in {defines[name]}"
 
 
-def test_our_code_calls_no_hook(symbols):
+def test_our_code_calls_no_hook(table):
     """Not by name; what libc calls for us is for test_debug.py."""
     lines = proc.run(["nm", "-D", "--defined-only", "--format=posix", LIBRARY]).ok().stdout.splitlines()
     hooks, called = {line.split()[0] for line in lines}, {}
-    for top in ("preload", "encoder", "symbolize"):
-        for path in (BUILD / top).rglob("*.o"):
-            if room(path.relative_to(BUILD)) != "encoder/read":  # which is not in the library
-                lines = proc.run(["nm", "-u", "--format=posix", path]).ok().stdout.splitlines()
-                called |= {name: path.stem for name in (line.split()[0] for line in lines) if name in hooks}
+    for path, symbols in of_the_library(table).items():
+        if room(path) != "encoder/read":  # which is not in the library
+            called |= {name: path.stem for name, kind in symbols if kind in "Uwv" and name in hooks}
     assert "pthread_mutex_lock" in hooks
     # Where gt_syscall, gt_symbolize_jump, gt_stat, gt_lstat and gt_fstat point until the real ones are known.
     assert called == {"syscall": "futex", "longjmp": "elfutils", "stat": "libc", "lstat": "libc", "fstat": "libc"}
 
 
-def test_a_forked_child_starts_anew():
+def test_a_forked_child_starts_anew(table):
     """What says how its state is reset stands in one of the two tables."""
-    objects = [path for top in ("preload", "encoder", "symbolize") for path in (BUILD / top).rglob("*.o")]
-    lines = {path: proc.run(["nm", "--format=posix", path]).ok().stdout.splitlines() for path in objects}
-    resets = {line.split()[0] for its in lines.values() for line in its if " T " in line and "_after_fork" in line}
-    called = {line.split()[0] for path, its in lines.items() if path.stem == "fork" for line in its}
+    objects = of_the_library(table)
+    resets = {name for symbols in objects.values() for name, kind in symbols if kind == "T" and "_after_fork" in name}
+    called = {name for path, symbols in objects.items() if path.stem in ("inherit", "child") for name, _ in symbols}
     assert len(resets) > 20 and resets <= called, resets - called
 
 
 def test_folders_are_rooms():
     """A new folder has to say what it may need."""
-    sources = [p for top in ("encoder", "symbolize", "scripts/tool") for p in (ROOT / top).rglob("*.c")]
+    sources = [p for top in PRODUCT for p in (ROOT / top).rglob("*.c")]
     sources = {p.parent.relative_to(ROOT).as_posix() for p in sources}
     assert sources - {"scripts/tool"} == set(ROOMS)

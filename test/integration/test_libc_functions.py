@@ -14,6 +14,8 @@ import pytest
 
 from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, gotools, proc, truth
 
+pytestmark = pytest.mark.beside
+
 TABLE = pathlib.Path(__file__).parents[1] / "lib/libc_functions.txt"
 PARTS = ["libc.so.6", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libanl.so.1", "libdl.so.2", "libutil.so.1"]
 FUNCTION = {"T", "W", "i"}  # as nm says it
@@ -63,7 +65,6 @@ def group_of(function):
     return named or fitting
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("where", [installed(), *unpacked()], ids=str)
 def test_every_function_is_in_one_group(where):
     assert len(libc(where)) > 2000, "not a glibc"
@@ -71,7 +72,6 @@ def test_every_function_is_in_one_group(where):
     assert not unknown, f"{unknown}: in no group, or in several, of {TABLE}"
 
 
-@pytest.mark.beside
 @pytest.mark.skipif(AARCH64, reason="the library is of another architecture than the installed libc")
 @pytest.mark.parametrize("where", [installed(), *unpacked()], ids=str)
 def test_hooked_is_what_the_library_exports(where):
@@ -81,7 +81,7 @@ def test_hooked_is_what_the_library_exports(where):
 
 
 @pytest.mark.skipif(AARCH64, reason="the library is of another architecture than the installed libc")
-@pytest.mark.parametrize("where", [installed(), *unpacked()], ids=str)
+@pytest.mark.parametrize("where", [pytest.param(installed(), marks=pytest.mark.long), *unpacked()], ids=str)
 def test_the_library_runs_with_it(where, tmp_path):
     """The program of all calls, by that glibc's own loader: what they return is the same as without the library."""
     if b"GLIBC_2.%d\0" % LIBC not in (where / PARTS[0]).read_bytes():
@@ -97,7 +97,6 @@ def test_the_library_runs_with_it(where, tmp_path):
         assert truth.results(traced) == bare
 
 
-@pytest.mark.beside
 def test_a_function_that_is_in_no_group_is_noticed():
     assert group_of("wait_for_something") == []
     assert group_of("read") == [HOOKED] and group_of("strlen") == ["computes"]

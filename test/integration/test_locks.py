@@ -1,14 +1,17 @@
-"""Who holds a lock that others wait for: owners, hold times, signals in vain, deadlocks."""
+"""Holders of locks that others wait for: owners, hold times, missed wake-ups, deadlocks."""
 
 import collections
 import errno
 import json
+import os
 import re
+import shutil
+import signal
 
 import pytest
 
-from lib import PROGRAMS, gotools, proc
-from lib.reports import GOTRACE, ns_of
+from lib import LIBRARY, PROGRAMS, SINGLE, SOURCES, gotools, proc
+from lib.reports import GOTRACE, ns_of, report
 from lib.spans import check_readers
 
 LOGS = [format for format in gotools.FORMATS if format not in ("go1.5", "go1.7", "go1.8", "go1.9", "go1.10")]
@@ -45,10 +48,10 @@ def thread_of(trace):
 @pytest.mark.measured
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("sched", ["off", "on"])
-@pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.11", of=["go1.11", "go1.23", "go1.26"]))
 def test_owners(tmp_path, format, sched):
     """Of each wait, on a machine that has no CPU to spare: who held that lock when it began."""
-    rounds = 1000 if format == "go1.23" else 200
+    rounds = 500 if format == "go1.23" else 200
     env = {"GOTRACE_FORMAT": format, "GOTRACE_SCHED": sched, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off"}
     result = proc.traced([PROGRAMS / "locks", str(rounds)], tmp_path / "t.out", env=env, timeout=120).ok()
     assert "nothing lost" in result.stderr, result.stderr
@@ -97,10 +100,56 @@ def test_hold_times(tmp_path, format):
     check_holds(result.trace)
 
 
+def tokens(tmp_path, way, rounds, format="go1.23"):
+    """Of the semaphore `token`: (waiter, holder) of each wait whose holder is named, and (holder, ns) of each hold."""
+    env = {"GOTRACE_FORMAT": format, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off", "GOTRACE_HOLD_MIN": "100us"}
+    result = proc.traced([PROGRAMS / "tokens", way, str(rounds)], tmp_path / "t.out", env=env, timeout=60).ok()
+    threads = thread_of(result.trace)
+    waits = [(m, threads[int(message.split()[0][1:])]) for m, _, message in logs(result.trace, "held by") if message.startswith("G") and message.endswith(", token")]
+    holds = [(m, ns_of(message.replace("µ", "u").split(",")[0].split()[0])) for m, kind, message in logs(result.trace, "held token")]
+    return waits, holds
+
+
 @pytest.mark.measured
-@pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.11", of=["go1.11", "go1.23"]))
+@pytest.mark.parametrize("way", ["lock", "tried"])
+def test_a_semaphore_as_lock(tmp_path, way, format):
+    """Each wait names the other thread as holder, and each hold has its length; but for the first ones, which show that it is
+    a lock. A thread that has no CPU for longer than the other one holds the lock does not wait."""
+    rounds = 100
+    waits, holds = tokens(tmp_path, way, rounds, format)
+    slept = [e for e in gotools.parse(tmp_path / "t.out") if e.is_go("Running", "Waiting") and e.stack[0].func == "sem_wait"]
+    assert len(slept) >= len(waits) > max(0.9 * len(slept) - 20, rounds / 2) and len(holds) > rounds, (len(waits), len(slept), len(holds))
+    assert len({waiter for waiter, _ in waits}) == 2 and all(waiter != holder for waiter, holder in waits), waits
+    assert all(0.95e6 < ns for _, ns in holds) and sorted(ns for _, ns in holds)[len(holds) // 2] < 1.5e6, holds
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("way", ["queue", "slots", "hog", "baton", "alarm"])
+def test_a_semaphore_that_is_no_lock(tmp_path, way):
+    """The thread that took a token last holds nothing."""
+    assert tokens(tmp_path, way, 50) == ([], [])
+
+
+@pytest.mark.measured
+def test_a_semaphore_where_a_lock_was(tmp_path):
+    """A new semaphore at the address of an old one begins without a holder."""
+    waits, holds = tokens(tmp_path, "again", 50)
+    lock, _ = tokens(tmp_path, "lock", 50)
+    assert len({thread for pair in waits for thread in pair} | {thread for thread, _ in holds}) == 2 and len(lock) > 25, (waits, holds)
+
+
+@pytest.mark.beside
+def test_a_lent_token_is_no_deadlock(tmp_path):
+    """Another thread may post the token that a waiting thread took itself."""
+    result = proc.traced([PROGRAMS / "tokens", "lent", "50"], tmp_path / "t.out", env={"GOTRACE_HANG": "500ms"}, timeout=60).ok()
+    assert "DEADLOCK" not in result.stderr, result
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("format", gotools.some(of=["go1.11", "go1.21", "go1.23", "go1.26"]))
 def test_holds_as_tasks(tmp_path, format):
-    """What Go's viewers have spans and a histogram for: on the thread that had the lock, for as long as it had it."""
+    """What Go's viewers have spans and a histogram for: on the holder, for the hold time."""
     env = {"GOTRACE_FORMAT": format, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off", "GOTRACE_HOLD_MIN": "100us"}
     result = proc.traced([PROGRAMS / "locks", "200"], tmp_path / "t.out", env=env, timeout=120).ok()
     spans = tmp_path / "spans.out"
@@ -119,62 +168,10 @@ def test_holds_as_tasks(tmp_path, format):
     assert "hold plain" in gotools.pages(spans, go=max(gotools.readers_of(format).items())[1])["/usertasks"]
 
 
-BRIEF = r"""
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t begun, ended;
-static double asked;
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
-static void *waiter(void *arg)
-{
-    for (int i = 0; i < 20; i++) {
-        pthread_barrier_wait(&begun);
-        usleep(3000);
-        asked = now();
-        pthread_mutex_lock(&lock);
-        pthread_mutex_unlock(&lock);
-        pthread_barrier_wait(&ended);
-    }
-    return arg;
-}
-int main(void)
-{
-    pthread_t t;
-    pthread_barrier_init(&begun, NULL, 2);
-    pthread_barrier_init(&ended, NULL, 2);
-    pthread_create(&t, NULL, waiter, NULL);
-    for (int i = 0; i < 20; i++) {
-        for (int k = 0; k < 1003; k++) {
-            pthread_mutex_lock(&lock);
-            pthread_mutex_unlock(&lock);
-        }
-        pthread_mutex_lock(&lock);
-        double since = now();
-        pthread_barrier_wait(&begun);
-        usleep(20000);
-        double until = now();
-        pthread_mutex_unlock(&lock);
-        pthread_barrier_wait(&ended);
-        printf("%.0f %.0f\n", until - since, until - asked);
-    }
-    pthread_join(t, NULL);
-    return 0;
-}
-"""
-
-
 @pytest.mark.measured
 def test_long_holds_among_brief_ones(tmp_path):
     """Which are not looked at: it is known since when somebody waited, or a call lasted, and no longer."""
-    program = proc.compile(BRIEF, tmp_path / "prog", "-O1")
+    program = SINGLE / "locks/brief"
     result = proc.traced([program], tmp_path / "t.out").ok()
     known = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
     pattern = r"([\d.]+\w+)( or longer)?(, of it .*)?"
@@ -187,209 +184,45 @@ def test_long_holds_among_brief_ones(tmp_path):
         assert ns < 1.01 * truth + 20_000 and ns > 0.95 * (waited if hold[2] else truth) - 20_000, (truth, waited, hold)
 
 
-LONG_WAIT = r"""
-#include <pthread.h>
-#include <unistd.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t held;
-__attribute__((noinline)) static void hold(void)
-{
-    pthread_mutex_lock(&lock);
-    usleep(10000);
-    pthread_mutex_unlock(&lock);
-}
-static void *waiter(void *arg)
-{
-    pthread_barrier_wait(&held);
-    for (int i = 0; i < 6; i++)
-        hold();
-    return arg;
-}
-int main(void)
-{
-    pthread_t t;
-    pthread_barrier_init(&held, NULL, 2);
-    pthread_create(&t, NULL, waiter, NULL);
-    pthread_mutex_lock(&lock);
-    pthread_barrier_wait(&held);
-    usleep(100000);
-    pthread_mutex_unlock(&lock);
-    return pthread_join(t, NULL);
-}
-"""
-
-
 @pytest.mark.measured
 def test_a_long_wait_keeps_a_lock_hot(tmp_path):
-    """Holds of 10 ms by one who has waited for 100 ms are told, though nobody waits for them."""
-    trace = proc.traced([proc.compile(LONG_WAIT, tmp_path / "prog")], tmp_path / "t.out").ok().trace
+    """Holds of 10 ms by a thread that has waited for 100 ms are logged, though no thread waits for them."""
+    trace = proc.traced([SINGLE / "locks/long_wait"], tmp_path / "t.out").ok().trace
     told = [ns_of(message.split(",")[0]) for _, kind, message in logs(trace, "held lock, taken in hold")]
     assert len(told) == 6 and min(told) >= 9.9e6, told
     check_holds(trace)
 
 
-NOT_RECOVERABLE = r"""
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-static pthread_mutex_t m;
-static void *leave(void *arg) { pthread_mutex_lock(&m); return arg; }
-static void *again(void *arg) { printf("%d ", pthread_mutex_lock(&m)); return arg; }
-int main(void)
-{
-    pthread_t t;
-    pthread_mutexattr_t a;
-    alarm(20);
-    pthread_mutexattr_init(&a);
-    pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(&m, &a);
-    pthread_create(&t, NULL, leave, NULL);
-    pthread_join(t, NULL);
-    printf("%d ", pthread_mutex_lock(&m));
-    pthread_mutex_unlock(&m);
-    for (int i = 0; i < 3; i++)
-        printf("%d ", pthread_mutex_lock(&m));
-    for (int i = 0; i < 3; i++) {
-        pthread_create(&t, NULL, again, NULL);
-        pthread_join(t, NULL);
-    }
-    puts("");
-    return 0;
-}
-"""
-
-
+@pytest.mark.beside
 def test_a_mutex_that_is_not_recoverable(tmp_path):
-    """Whoever locks it is told so, each time; glibc's trylock, which comes first here, keeps it."""
-    program = proc.compile(NOT_RECOVERABLE, tmp_path / "prog")
+    """Each thread that locks it gets EOWNERDEAD, each time; glibc's trylock, which comes first here, keeps it."""
+    program = SINGLE / "locks/not_recoverable"
     bare = proc.run([program]).ok().stdout
     assert bare.split() == [str(errno.EOWNERDEAD)] + 6 * [str(errno.ENOTRECOVERABLE)]
     assert proc.traced([program], tmp_path / "t.out").ok().stdout == bare
 
 
-SIGNALS = r"""
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdio.h>
-static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t news = PTHREAD_COND_INITIALIZER, never = PTHREAD_COND_INITIALIZER;
-static int turns, timeouts, waiting;
-static void *worker(void *arg)
-{
-    pthread_mutex_lock(&m);
-    while (turns < 50) {
-        waiting = 1;
-        pthread_cond_wait(&news, &m);
-    }
-    for (int i = 0; i < 20; i++) {
-        struct timespec t;
-        clock_gettime(CLOCK_REALTIME, &t);
-        t.tv_nsec += 1000000;
-        t.tv_sec += t.tv_nsec / 1000000000;
-        t.tv_nsec %= 1000000000;
-        timeouts += pthread_cond_timedwait(&news, &m, &t) != 0;
-    }
-    pthread_mutex_unlock(&m);
-    return arg;
-}
-__attribute__((noinline)) static void tell(void) { pthread_cond_signal(&news); }
-int main(void)
-{
-    pthread_t t;
-    struct timespec ms = {0, 3000000}, us = {0, 200000};
-    for (int i = 0; i < 30; i++)
-        pthread_cond_signal(&never); /* nobody will ever wait for that */
-    pthread_create(&t, NULL, worker, NULL);
-    for (int i = 0; i < 50; i++) {
-        pthread_mutex_lock(&m);
-        while (!waiting) {
-            pthread_mutex_unlock(&m);
-            nanosleep(&ms, NULL);
-            pthread_mutex_lock(&m);
-        }
-        turns++;
-        waiting = 0;
-        tell();
-        nanosleep(&us, NULL); /* who was told has to wait for the mutex now, and for nothing else */
-        tell();
-        pthread_mutex_unlock(&m);
-    }
-    pthread_join(t, NULL);
-    for (int i = 0; i < 17; i++)
-        tell();
-    for (int i = 0; i < 5; i++)
-        pthread_cond_broadcast(&news);
-    printf("%d\n", timeouts);
-    return 0;
-}
-"""
-
-
 @pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 def test_signals_in_vain(tmp_path, format):
-    program = proc.compile(SIGNALS, tmp_path / "prog")
+    program = SINGLE / "locks/signals"
     result = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok()
     assert int(result.stdout) == 20, result
-    text = proc.run([GOTRACE, "top", "--wakeups", result.trace]).ok().stdout
-    rows = re.findall(r"^ *(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)  (\S+)$", text, re.M)
-    assert [list(map(int, row[:-1])) + [row[-1]] for row in rows] == [[70, 50, 20, 0, 122, 72, "news"]], text
-    assert re.search(r"^ +117 +67    pthread_cond_signal tell \(prog.c:\d+\)$", text, re.M), text
-    assert re.search(r"^ +5 +5    pthread_cond_broadcast main \(prog.c:\d+\)$", text, re.M), text
-
-
-FSYNC = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-static pthread_mutex_t journal_lock = PTHREAD_MUTEX_INITIALIZER;
-static int pipes[2];
-/* A slow disk: it answers after 5 ms. */
-static void *disk(void *arg) { for (int i = 0; i < 40; i++) { usleep(5000); if (write(pipes[1], "", 1) != 1) abort(); } return arg; }
-__attribute__((noinline)) static void commit(void)
-{
-    char c;
-    pthread_mutex_lock(&journal_lock);
-    if (read(pipes[0], &c, 1) != 1)
-        abort();
-    pthread_mutex_unlock(&journal_lock);
-    usleep(200);
-}
-__attribute__((noinline)) static void append(void)
-{
-    pthread_mutex_lock(&journal_lock);
-    pthread_mutex_unlock(&journal_lock);
-    usleep(200);
-}
-static void *committer(void *arg) { pthread_setname_np(pthread_self(), "committer"); for (int i = 0; i < 40; i++) commit(); return arg; }
-static void *client(void *arg) { for (int i = 0; i < 300; i++) append(); return arg; }
-int main(void)
-{
-    pthread_t t[5];
-    if (pipe(pipes) != 0)
-        abort();
-    pthread_create(&t[0], NULL, disk, NULL);
-    pthread_create(&t[1], NULL, committer, NULL);
-    for (int i = 2; i < 5; i++)
-        pthread_create(&t[i], NULL, client, NULL);
-    for (int i = 0; i < 5; i++)
-        pthread_join(t[i], NULL);
-    return 0;
-}
-"""
+    (row,) = report(result.trace, "top", "--wakeups")["variables"]
+    expected = {"waits": 70, "signalled": 50, "by_itself": 20, "waiting": 0, "signals": 122, "vain": 72, "variable": "news"}
+    assert {name: row[name] for name in expected} == expected
+    signals = {re.sub(r"\d+\)$", "N)", it["place"]): (it["signals"], it["vain"]) for it in row["signallers"]}
+    assert signals == {"pthread_cond_signal tell (signals.c:N)": (117, 67), "pthread_cond_broadcast main (signals.c:N)": (5, 5)}
 
 
 @pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 def test_held_across_a_slow_call(tmp_path, format):
     """One command names the cause: who held it, doing what."""
-    program = proc.compile(FSYNC, tmp_path / "prog")
+    program = SINGLE / "locks/journal"
     trace = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
     for options, row in [
-        (["--holders"], r"pthread_mutex_lock <- append \(prog.c:\d+\), journal_lock"),
+        (["--holders"], r"pthread_mutex_lock <- append \(journal.c:\d+\), journal_lock"),
         (["--by-lock"], r"[34] +\S+ +\S+  journal_lock"),
     ]:
         text = proc.run([GOTRACE, "top", *options, trace]).ok().stdout
@@ -399,7 +232,8 @@ def test_held_across_a_slow_call(tmp_path, format):
 
 ENDLESS = ["mutex", "recursive", "adaptive", "inherit", "robust", "rwlock", "c11"]
 DEADLOCKS = [("ring", kind, n) for kind, n in zip(ENDLESS * 2, [2, 3, 4, 5, 2, 3, 4, 5, 2, 2, 3, 2, 5, 4])]
-DEADLOCKS += [("join", "mutex", 2), ("join", "rwlock", 2), ("readers", "rwlock", 2), ("readers", "rwlock", 5)]
+JOINS = [("join", "mutex", 2), ("join", "rwlock", 2), ("readers", "rwlock", 2), ("readers", "rwlock", 5)]
+DEADLOCKS += JOINS
 
 
 @pytest.fixture(params=["trace", "recorder"])
@@ -408,6 +242,7 @@ def end(request):
 
 
 @pytest.mark.parametrize("case", DEADLOCKS, ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.beside
 def test_deadlocks(tmp_path, case, end):
     """Told of on standard error, once, with stacks; and in what is recorded."""
     env = {"GOTRACE_HANG": "500ms"} | ({"GOTRACE_RING": "1M"} if end == "recorder" else {})
@@ -432,7 +267,21 @@ def test_deadlocks(tmp_path, case, end):
     assert text.count("DEADLOCK") == 1 and "DEADLOCK" in proc.run([GOTRACE, "info", trace]).ok().stdout
 
 
+@pytest.mark.measured
+@pytest.mark.parametrize("case", JOINS[:3], ids=lambda case: case[0] + "-" + case[1])
+@pytest.mark.urgent
+def test_deadlock_of_the_thread_that_a_deadly_signal_finds(tmp_path, case):
+    """On one CPU it completes the recording itself, and so does not sleep when threads are asked whether they wait."""
+    trace = tmp_path / "t.out"
+    argv = ["taskset", "-c", str(min(os.sched_getaffinity(0))), PROGRAMS / "deadlocks", *map(str, case)]
+    child = proc.spawn(argv, env=proc.traced_env(trace, {"GOTRACE_HANG": "500ms"}), stdout=proc.subprocess.DEVNULL, stderr=proc.subprocess.PIPE, text=True)
+    assert "DEADLOCK" in child.stderr.readline()
+    assert proc.stop(child) == -signal.SIGTERM
+    assert "DEADLOCK" in proc.run([GOTRACE, "info", trace]).ok().stdout
+
+
 @pytest.mark.parametrize("kind", ["mutex", "adaptive"])
+@pytest.mark.beside
 def test_holder_that_has_ended(tmp_path, kind):
     trace = tmp_path / "t.out"
     child = proc.spawn([PROGRAMS / "deadlocks", "ended", kind], env=proc.traced_env(trace, {"GOTRACE_HANG": "500ms"}),
@@ -444,61 +293,20 @@ def test_holder_that_has_ended(tmp_path, kind):
     assert re.search(r"DEADLOCK: a thread waits for a lock whose holder has ended:\n.* locks, held by thread \d+, which has ended\n", text), text
 
 
+@pytest.mark.beside
 def test_holder_that_was_the_first_thread(tmp_path):
     """It stays as a zombie, and with it the program's descriptors are gone from where they are looked for."""
-    source = """
-        #include <pthread.h>
-        #include <unistd.h>
-        static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
-        static void *heir(void *arg) { pthread_mutex_lock(&left); return arg; }
-        int main(void)
-        {
-            pthread_t t;
-            pthread_mutex_lock(&left);
-            pthread_create(&t, NULL, heir, NULL);
-            pthread_exit(NULL);
-        }
-    """
-    program = proc.compile(source, tmp_path / "prog")
+    program = SINGLE / "locks/first_thread_left"
     child = proc.spawn([program], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "500ms"}), stderr=proc.subprocess.PIPE, text=True)
     told = child.stderr.readline(), child.stderr.readline()
     proc.kill_group(child)
     assert "a thread has waited for one that has ended" in told[0], told
-    assert f"left, which thread {child.pid} prog holds, and that has ended" in told[1], told
+    assert f"left, which thread {child.pid} first_thread_le holds, and that has ended" in told[1], told
 
 
 def test_holder_of_before_a_fork(tmp_path):
     """The mutex says the parent's number of the thread that has it in the child, too."""
-    source = """
-        #include <pthread.h>
-        #include <stdio.h>
-        #include <sys/wait.h>
-        #include <unistd.h>
-        static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
-        static void *wait_for_it(void *arg)
-        {
-            pthread_mutex_lock(&kept);
-            pthread_mutex_unlock(&kept);
-            return arg;
-        }
-        int main(void)
-        {
-            pthread_t t;
-            int status = 1;
-            pthread_mutex_lock(&kept);
-            pid_t pid = fork();
-            if (pid) {
-                waitpid(pid, &status, 0);
-                printf("%d\\n", (int)pid);
-                return status;
-            }
-            pthread_create(&t, NULL, wait_for_it, NULL);
-            usleep(2500000); /* two looks */
-            pthread_mutex_unlock(&kept);
-            return pthread_join(t, NULL);
-        }
-    """
-    program = proc.compile(source, tmp_path / "prog")
+    program = SINGLE / "locks/before_a_fork"
     result = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_HANG": "1ms"}).ok()
     pid = int(result.stdout)
     assert "DEADLOCK" not in result.stderr, result
@@ -506,76 +314,49 @@ def test_holder_of_before_a_fork(tmp_path):
     assert re.search(rf"^ +(9[5-9]|100)\.\d%   {pid} .*usleep <- main", text, re.M), text
 
 
+@pytest.mark.measured
 def test_who_had_it_before(tmp_path):
     """Who was woken, and found that another one had been faster, does not wait for who had the mutex then."""
-    source = """
-        #include <pthread.h>
-        #include <unistd.h>
-        static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
-        static int rounds, free_now;
-        static void *waiter(void *arg)
-        {
-            while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < 40) {
-                pthread_mutex_lock(&cache_lock);
-                pthread_mutex_unlock(&cache_lock);
-                usleep(500);
-            }
-            return arg;
-        }
-        __attribute__((noinline)) static void guilty(void) { usleep(15000); }
-        __attribute__((noinline)) static void innocent(void) { usleep(15000); }
-        static void *barger(void *arg)
-        {
-            while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < 40) {
-                if (!__atomic_exchange_n(&free_now, 0, __ATOMIC_ACQ_REL))
-                    continue;
-                while (pthread_mutex_trylock(&cache_lock) != 0)
-                    ;
-                guilty();
-                pthread_mutex_unlock(&cache_lock);
-            }
-            return arg;
-        }
-        int main(void)
-        {
-            pthread_t t[2];
-            pthread_create(&t[0], NULL, waiter, NULL);
-            pthread_create(&t[1], NULL, barger, NULL);
-            for (; rounds < 40; __atomic_fetch_add(&rounds, 1, __ATOMIC_RELAXED)) {
-                pthread_mutex_lock(&cache_lock);
-                usleep(3000);
-                __atomic_store_n(&free_now, 1, __ATOMIC_RELEASE);
-                pthread_mutex_unlock(&cache_lock);
-                innocent();
-            }
-            return pthread_join(t[0], NULL) + pthread_join(t[1], NULL);
-        }
-    """
-    program = proc.compile(source, tmp_path / "prog")
+    program = SINGLE / "locks/barger"
     trace = proc.traced([program], tmp_path / "t.out").ok().trace
     text = proc.run([GOTRACE, "top", "--holders", trace]).ok().stdout
     blamed = sum(float(share) for share in re.findall(r"^ +([\d.]+)%   .*<- innocent", text, re.M))
     assert blamed < 5 and "<- guilty" in text, text
 
 
+@pytest.mark.measured
+def test_one_holder_is_one_row(tmp_path):
+    """The function that locked first, before any thread waited, is the one that did the same later."""
+    trace = proc.traced([SINGLE / "locks/again"], tmp_path / "t.out").ok().trace
+    (row,) = json.loads(proc.run([GOTRACE, "top", "--holders", "--json", trace]).ok().stdout)["waits"]
+    asleep = [it["taken_in"] for it in row["holders"] if it["at"] and it["at"]["function"] == "take"]
+    assert row["count"] == 6 and asleep == ["take"], row
+
+
 @pytest.mark.limit(120)
+@pytest.mark.beside
 def test_what_is_merely_slow(tmp_path):
     """No deadlock is claimed where there is none: locks held long, waits with a timeout, idle threads."""
+    running = {}
     for case in ["slow", "mutex", "9"], ["ring", "timed", "3"], ["crowd", "mutex", "20"]:
         trace = tmp_path / f"{case[0]}.out"
-        child = proc.spawn([PROGRAMS / "deadlocks", *case], env=proc.traced_env(trace, {"GOTRACE_HANG": "1ms"}),
-                           stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)  # fmt: skip
+        running[trace] = proc.spawn([PROGRAMS / "deadlocks", *case], env=proc.traced_env(trace, {"GOTRACE_HANG": "1ms"}),
+                                    stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)  # fmt: skip
+    for child in running.values():
         assert child.stdout.readline() == "none\n"
-        for _ in range(20):
+    for _ in range(20):
+        for trace, child in running.items():
             proc.run([GOTRACE, "snapshot", child.pid])
             if trace.exists():
-                assert "DEADLOCK" not in proc.run([GOTRACE, "info", trace]).ok().stdout, case
-        proc.time.sleep(1.5)  # two looks
+                assert "DEADLOCK" not in proc.run([GOTRACE, "info", trace]).ok().stdout, trace
+    proc.time.sleep(1.5)  # two looks
+    for trace, child in running.items():
         proc.stop(child)
-        assert "DEADLOCK" not in child.stderr.read(), case
+        assert "DEADLOCK" not in child.stderr.read(), trace
 
 
-@pytest.mark.parametrize("format", LOGS)
+@pytest.mark.measured
+@pytest.mark.parametrize("format", gotools.some(of=LOGS))
 def test_every_reader(tmp_path, format):
     """Takes what stands beside waits."""
     trace = proc.traced([PROGRAMS / "locks", "40"], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
@@ -584,63 +365,16 @@ def test_every_reader(tmp_path, format):
     assert len(logs(trace, "held by")) > 20 and len(logs(trace, "held ")) > 30
 
 
-SHARED_NAME = r"""
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <unistd.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
-static void *hold(void *gate)
-{
-    pthread_setname_np(pthread_self(), WHO "-holder");
-    for (int i = 0; i < 5; i++) {
-        pthread_mutex_lock(&lock);
-        pthread_barrier_wait(gate);
-        usleep(20000);
-        pthread_cond_signal(&news);
-        pthread_mutex_unlock(&lock);
-        pthread_barrier_wait(gate);
-    }
-    return NULL;
-}
-static void *want(void *gate)
-{
-    struct timespec now = {0};
-    for (int i = 0; i < 5; i++) {
-        pthread_barrier_wait(gate);
-        pthread_mutex_lock(&lock);
-        pthread_cond_timedwait(&news, &lock, &now);
-        pthread_mutex_unlock(&lock);
-        pthread_barrier_wait(gate);
-    }
-    return NULL;
-}
-static pthread_barrier_t gate;
-static pthread_t t[2];
-void BEGIN(void)
-{
-    pthread_barrier_init(&gate, NULL, 2);
-    pthread_create(&t[0], NULL, hold, &gate);
-    pthread_create(&t[1], NULL, want, &gate);
-}
-void END(void) { pthread_join(t[0], NULL), pthread_join(t[1], NULL); }
-#ifdef MAIN
-void b_begin(void);
-void b_end(void);
-int main(void) { BEGIN(), b_begin(), END(), b_end(); }
-#endif
-"""
-
-
 @pytest.mark.parametrize(("other", "own", "its"), [("b.o", " (a.c)", " (b.c)"), ("libb.so", "", " (libb.so)")], ids=["file", "library"])
 def test_locks_of_one_name(tmp_path, other, own, its):
     """Two static ones in two files are two, each with its own holder; so are two condition variables; and names later are the same."""
-    (tmp_path / "b.c").write_text(SHARED_NAME)
+    for name in "a.c", "b.c":
+        shutil.copy(SOURCES / "locks/shared_name.c", tmp_path / name)
     how = ["-shared", "-fPIC"] if own == "" else ["-c"]
     flags = [f"-D{name}={value}" for name, value in {"WHO": '"b"', "BEGIN": "b_begin", "END": "b_end"}.items()]
-    proc.run(["gcc", "-g", "-pthread", *how, *flags, "-Wl,--build-id", tmp_path / "b.c", "-o", tmp_path / other]).ok()
+    proc.compile(tmp_path / "b.c", tmp_path / other, *how, *flags, "-Wl,--build-id")
     flags = [f"-D{name}={value}" for name, value in {"MAIN": "1", "WHO": '"a"', "BEGIN": "a_begin", "END": "a_end"}.items()]
-    program = proc.compile(SHARED_NAME, tmp_path / "a", *flags, tmp_path / other, f"-Wl,-rpath,{tmp_path}", "-Wl,--build-id")
+    program = proc.compile(tmp_path / "a.c", tmp_path / "a", *flags, tmp_path / other, f"-Wl,-rpath,{tmp_path}", "-Wl,--build-id")
     for names in "now", "later":
         trace = proc.traced([program], tmp_path / f"{names}.out", env={"GOTRACE_NAMES": names}).ok().trace
         by_lock = json.loads(proc.run([GOTRACE, "top", "--by-lock", "--json", trace]).ok().stdout)["locks"]
@@ -652,25 +386,54 @@ def test_locks_of_one_name(tmp_path, other, own, its):
 
 
 @pytest.mark.measured
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+def test_brief_waits_are_counted(tmp_path, format):
+    """Every lock call finds its mutex taken once, and then free: no wait is an event, and each is counted."""
+    library = proc.compile(SOURCES / "locks/taken_once.c", tmp_path / "taken_once.so", "-shared", "-fPIC")
+    env = {"LD_PRELOAD": f"{LIBRARY} {library}", "GOTRACE_FORMAT": format}
+    trace, other = (proc.traced([SINGLE / "locks/counted"], tmp_path / name, env=env).ok().trace for name in ("t.out", "o.out"))
+
+    def counts(trace, *options):
+        return {row["lock"]: (row["count"], row["briefs"]) for row in report(trace, "top", "--by-lock", *options)["locks"]}
+
+    assert counts(trace) == {"cache_lock": (0, 2000), "other_lock": (0, 10)}
+    rows = json.loads(proc.run([GOTRACE, "sql", "--json", trace, "SELECT name, briefs FROM locks ORDER BY briefs"]).ok().stdout)
+    assert [(row["name"], row["briefs"]) for row in rows] == [("other_lock", 10), ("cache_lock", 2000)], rows
+    assert re.search(r" cache_lock\n +2000 more waits, \S+ in all, too brief for events$", proc.run([GOTRACE, "top", "--by-lock", trace]).ok().stdout, re.M)
+    for go in gotools.readers_of(format).values():
+        gotools.check(trace, go=go)
+    # A copy has them; of a part of the trace they are not known.
+    for options, expected in [([], counts(trace)), (["--from=1us"], {}), (["--thread=run"], {})]:
+        proc.run([GOTRACE, "cut", *options, "-o", tmp_path / "part.out", trace]).ok()
+        assert counts(tmp_path / "part.out") == expected, options
+    proc.run([GOTRACE, "merge", "-o", tmp_path / "merged.out", trace, other]).ok()
+    assert sorted(n for _, n in counts(tmp_path / "merged.out").values()) == [10, 10, 2000, 2000]
+    assert counts(trace, "--to=1s") == {}
+
+
+@pytest.mark.measured
+def test_holders_of_short_sections(tmp_path):
+    """Of a lock that changes hands every microsecond, they are known, and most often the one that has it longer: two thirds of the time or more."""
+    known = collections.Counter()
+    for i in range(3):
+        result = proc.traced([SINGLE / "locks/sections", "4", "1", "50000"], tmp_path / f"{i}.out").ok()
+        _, looked_up, released, _ = map(int, result.stdout.split())
+        assert looked_up > 2 * released, result
+        (row,) = [row for row in report(result.trace, "top", "--by-lock")["locks"] if row["lock"] == "cache"]
+        assert row["briefs"] < 2 * 4 * 50000 and row["brief_ns"] < 4 * result.seconds * 1e9, row
+        for it in row["holders"]:
+            known[it["at"]["function"] if it["at"] else it["name"]] += it["ns"]
+    assert known[""] < 0.1 * known.total(), known
+    assert known["look_up"] > known["release"] > 0, known
+
+
+@pytest.mark.measured
 def test_a_lock_without_a_name(tmp_path):
     """Is told by where it was waited for first; and one of C++ by the name that people know."""
     trace = proc.traced([PROGRAMS / "locks", "200"], tmp_path / "t.out").ok().trace
     text = proc.run([GOTRACE, "top", "--by-lock", trace]).ok().stdout
     assert re.search(r"  0x[0-9a-f]+, first waited for by pthread_mutex_lock <- lock \(locks.c:\d+\)$", text, re.M), text
-    source = r"""
-#include <mutex>
-#include <thread>
-#include <unistd.h>
-namespace { std::mutex mine; struct bank { template <class T> static void pay(T ms) { std::lock_guard<std::mutex> l(mine); usleep(ms * 1000); } }; }
-int main()
-{
-    for (int i = 0; i < 10; i++) {
-        std::thread one([] { bank::pay(30); }), other([] { usleep(5000); bank::pay(20); }), third([] { usleep(8000); bank::pay(1); });
-        one.join(), other.join(), third.join();
-    }
-}
-"""
-    program = proc.compile(source, tmp_path / "cxx", compiler="g++")
+    program = SINGLE / "locks/nameless"
     trace = proc.traced([program], tmp_path / "t.out").ok().trace
     told = {kind for _, kind, _ in logs(trace, "held ")}
     names = {message.split(", ", 1)[1] for _, _, message in logs(trace, "held by")}
@@ -684,8 +447,9 @@ def incident(fault, trace, **env):
 
 
 @pytest.mark.measured
+@pytest.mark.urgent
 def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path):
-    """The README's, each named by one command."""
+    """Those of gotrace-tutorial(7), each named by one command."""
     for fault, row in [("convoy", r"stats_lock\n +([\d.]+)%   worker, by count: running"), ("fsync", r"journal_lock\n +([\d.]+)%   .*append.*: fsync <- append \(")]:
         trace = tmp_path / f"{fault}.out"
         proc.traced([PROGRAMS / "incidents", fault], trace).ok()
@@ -693,6 +457,7 @@ def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path):
         assert (found := re.search(row, text)) and float(found[1]) > 50, text
 
 
+@pytest.mark.beside
 def test_incident_of_a_deadlock(tmp_path):
     child = incident("deadlock", tmp_path / "t.out", GOTRACE_HANG="500ms")
     assert "DEADLOCK" in child.stderr.readline()

@@ -1,6 +1,6 @@
 """Whatever a program does, and however it is traced: it writes and ends as without us, and what is left can be read.
 
-lib/matrix.py has the table; MATRIX=long runs all of its rows, else a tenth of them.
+lib/matrix.py has the table; MATRIX=long runs all of its rows, else a tenth of them, or a fortieth where nobody asks for all tests.
 """
 
 import collections
@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, ROOT, gotools, matrix, proc
+from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, matrix, proc
 
 pytestmark = [pytest.mark.beside, pytest.mark.limit(120)]
 
@@ -22,26 +22,11 @@ PROGRAM = PROGRAMS / "matrix"
 LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.[0-9]*"}
 OURS = re.compile(r"^(?:lib)?gotrace: .*\n", re.M)
-EVERY = 1 if os.environ.get("MATRIX") == "long" else 10  # row is run
+EVERY = 1 if os.environ.get("MATRIX") == "long" else 10 if os.environ.get("ALL_NEEDS") else 40  # row is run
 PYTHON = "/usr/bin/python3"
 CARGO_IMAGES = 4  # it may be rustup's, and becomes cargo-matrix, a script of sh's, which becomes the program
 KILLS = {"parallel"}  # processes of its own, by SIGKILL
 LOSSES = "events lost|stacks lost|samples lost|gaps in when|not watched|stopped at|cannot write|no file|could not be written|nothing is recorded"
-
-AUDITOR = """
-#include <link.h>
-
-unsigned la_version(unsigned version)
-{
-    return version < LAV_CURRENT ? version : LAV_CURRENT;
-}
-
-unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
-{
-    (void)map, (void)space, (void)cookie;
-    return LA_FLG_BINDTO | LA_FLG_BINDFROM;
-}
-"""
 
 RUN = "import subprocess, sys\nresult = subprocess.run(sys.argv[1:])\nsys.stdout.write(f'python saw {result.returncode}\\n')"
 
@@ -54,7 +39,7 @@ def needs(row):
 
 
 def rows(chosen):
-    """Every tenth, beginning elsewhere in each set."""
+    """Every so many, beginning elsewhere in each set."""
     return [
         pytest.param(settings, row, marks=needs(row), id="-".join([*settings, *(row[place] for place in matrix.AROUND)]))
         for settings, row in chosen[len(chosen) % EVERY :: EVERY]
@@ -68,7 +53,7 @@ def rows(chosen):
 def around(tmp_path_factory):
     """What parents and neighbours need: a folder with it."""
     folder = tmp_path_factory.mktemp("around")
-    proc.compile(AUDITOR, folder / "audit.so", "-shared", "-fPIC")
+    proc.compile(SOURCES / "matrix/audit.c", folder / "audit.so", "-shared", "-fPIC")
     (folder / "two").mkdir()
     for name in ("one", "other"):
         (folder / "two" / name).write_text(name)
@@ -137,7 +122,7 @@ def check_lines(stderr, row, quiet):
     if quiet in ("0", "1"):
         return
     notes = collections.Counter(line for line in said if not re.search(LOSSES, line))
-    ends = sum("; view: " in line for line in notes)
+    ends = sum("; next: " in line for line in notes)
     images = (CARGO_IMAGES if row["parent"] == "cargo" else 1) + (row["parent"] in ("alone", "cargo") and row["end"] in ("exec", "exec_other"))
     assert max(ends, *notes.values(), 0) <= images, said
 
@@ -199,7 +184,7 @@ EXECUTES = r"^(?:execve\(|<... execve resumed).* = 0$"  # of another thread it i
 
 def calls(line, folder, env):
     """How often each sequence of system calls is, from main or a fork to the next exec or the end, over all threads: but for
-    memory, and waits for each other. How far a thread gets that has killed its process, nobody knows."""
+    memory, and waits for each other. How far a thread gets that has killed its process is unknown."""
     folder.mkdir()
     proc.run(["strace", "-ff", "-o", folder / "calls", *(f"-E{name}={value}" for name, value in env.items()), *line])
     found = []
@@ -249,7 +234,7 @@ def test_a_descendant_that_is_not_followed_reads_nothing_before_blocks_of_anothe
 
 
 def test_the_table_has_every_switch():
-    of_the_library = re.findall(r'^ +\{"(GOTRACE\w*)",', (ROOT / "preload/options.c").read_text(), re.M)
+    of_the_library = re.findall(r'^ +\{"(GOTRACE\w*)",', (ROOT / "preload/control/options.c").read_text(), re.M)
     assert len(of_the_library) > 20 and set(matrix.SWITCHES) == set(of_the_library)
 
 

@@ -4,109 +4,15 @@ import re
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
 from test_symbolize_later import LIBRARY
 
 pytestmark = pytest.mark.beside
 
 GOTRACE = ROOT / "scripts/gotrace"
 LATER = {"GOTRACE_NAMES": "later"}
-# Twice one holds `vault` until main, which wants it, sleeps (that it was held is told where somebody has waited); then main signals `ready`, for which the other one sleeps by then.
-# At the end a third waits for `stuck`.
-MAIN = """
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
-void outer(void);
-pthread_mutex_t vault = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
-pthread_mutex_t stuck[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
-pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
-static atomic_int held, tries, done, waits;
-static volatile int open;
-static void until_asleep(int tid)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    for (int n = 0; n < 3; n += state == 'S') {
-        FILE *f = fopen(path, "r");
-        if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-            state = 0;
-        fclose(f);
-        usleep(2000);
-    }
-}
-static inline __attribute__((always_inline)) void take(void)
-{
-    pthread_mutex_lock(&vault);
-}
-static __attribute__((noinline)) void hold_it(int round)
-{
-    take();
-    held = round;
-    while (tries != round)
-        usleep(100);
-    until_asleep(getpid());
-    pthread_mutex_unlock(&vault);
-    __asm__ volatile("");
-}
-static void *worker(void *arg)
-{
-    hold_it(1);
-    while (done != 1)
-        usleep(100);
-    hold_it(2);
-    pthread_mutex_lock(&gate);
-    waits = gettid();
-    while (!open)
-        pthread_cond_wait(&ready, &gate);
-    pthread_mutex_unlock(&gate);
-    return arg;
-}
-static void *left_behind(void *arg)
-{
-    waits = gettid();
-    pthread_mutex_lock(&stuck[1]);
-    return arg;
-}
-static __attribute__((noinline)) void want_it(int round)
-{
-    while (held != round)
-        usleep(100);
-    tries = round;
-    pthread_mutex_lock(&vault); // WANT
-    pthread_mutex_unlock(&vault);
-    done = round;
-}
-static __attribute__((noinline)) void finish(void)
-{
-    pthread_mutex_lock(&gate);
-    open = 1;
-    pthread_cond_signal(&ready); // SIGNAL
-    pthread_mutex_unlock(&gate);
-}
-int main(void)
-{
-    pthread_t t;
-    outer(); // OUTER
-    pthread_create(&t, 0, worker, 0);
-    want_it(1);
-    want_it(2);
-    while (!waits)
-        usleep(100);
-    until_asleep(waits);
-    finish();
-    pthread_join(t, 0);
-    waits = 0;
-    pthread_mutex_lock(&stuck[1]);
-    pthread_create(&t, 0, left_behind, 0);
-    while (!waits)
-        usleep(100);
-    until_asleep(waits);
-    return 0;
-}
-"""
-LINE = {word: next(i for i, line in enumerate(MAIN.splitlines(), 1) if f"// {word}" in line) for word in ("WANT", "SIGNAL", "OUTER")}
+MAIN = SOURCES / "names_later/waits.c"
+LINE = {word: next(i for i, line in enumerate(MAIN.read_text().splitlines(), 1) if f"// {word}" in line) for word in ("WANT", "SIGNAL", "OUTER")}
 NAMED = [("inner", 6), ("hidden", 10), ("outer", 15), ("main", LINE["OUTER"])]
 ADDRESSES = [r"libx\.so\+0x", r"prog\+0x"]  # `inner` is no frame of its own there
 
@@ -133,25 +39,25 @@ def sleeps(trace, leaf="nanosleep"):
 def check_reports(trace):
     """What the program is known to have done, with names: of frames, locks, holders, places of signals."""
     holders = tool("top", "--holders", trace).stdout
-    assert f"pthread_mutex_lock <- want_it (prog.c:{LINE['WANT']}), vault\n" in holders, holders
+    assert f"pthread_mutex_lock <- want_it (waits.c:{LINE['WANT']}), vault\n" in holders, holders
     assert re.search(r"\(worker\), by take: ", holders), holders
     signals = tool("top", "--wakeups", trace).stdout
     assert re.search(r" ready$", signals, re.M), signals
-    assert f"pthread_cond_signal finish (prog.c:{LINE['SIGNAL']})" in signals, signals
+    assert f"pthread_cond_signal finish (waits.c:{LINE['SIGNAL']})" in signals, signals
     last = tool("top", trace).stdout
     assert re.search(r"stuck\+40\b", last), last
     for text in holders, signals, last:
         assert "gotrace-" not in text and "prog+0x" not in text and "libx.so+0x" not in text, text
 
 
-@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if f != "go1.5"])
+@pytest.mark.parametrize("format", gotools.some("go1.7", of=[f for f in gotools.FORMATS if f != "go1.5"]))
 def test_as_if_it_had_been_at_once(traced, tmp_path, built, format):
     env = {"GOTRACE_FORMAT": format, "GOTRACE_HOLD_MIN": "1us"}
     now = traced([built], trace=tmp_path / "now", env=env).ok().trace
     result = traced([built], env={**env, **LATER}).ok()
     later, named = result.trace, tmp_path / "named"
-    assert b"prog.c" in now.read_bytes() and b"prog.c" not in later.read_bytes(), "names were looked up"
-    assert f"view: gotrace view {later}" in result.stderr
+    assert b"waits.c" in now.read_bytes() and b"waits.c" not in later.read_bytes(), "names were looked up"
+    assert f"next: {ROOT}/build/gotrace why {later}" in result.stderr
     before = later.read_bytes()
     for trace in (now, later) if gotools.FORMATS[format] != (19, 22) else ():  # those have no logs
         check_reports(trace)
@@ -174,7 +80,7 @@ def test_as_if_it_had_been_at_once(traced, tmp_path, built, format):
 
 def test_every_command_has_the_names(traced, tmp_path, built):
     trace = traced([built], env=LATER).ok().trace
-    place = f"want_it (prog.c:{LINE['WANT']})"
+    place = f"want_it (waits.c:{LINE['WANT']})"
     result = proc.run([GOTRACE, "top", trace], env={"TMPDIR": tmp_path / "none"}).ok()
     assert "no names: " in result.stderr and "prog+0x" in result.stdout, "there is no place for a copy"
     assert place in tool("top", trace).stdout
@@ -184,11 +90,11 @@ def test_every_command_has_the_names(traced, tmp_path, built):
     tool("export", "--to=folded", "-o", tmp_path / "folded", trace)
     assert "want_it" in (tmp_path / "folded").read_text()
     tool("cut", "--from=0", "-o", tmp_path / "part", trace)
-    assert b"prog.c" in (tmp_path / "part").read_bytes()
+    assert b"waits.c" in (tmp_path / "part").read_bytes()
     tool("convert", "--format=go1.5", "-o", tmp_path / "old", trace)
     assert place in tool("top", tmp_path / "old").stdout
     tool("merge", "-o", tmp_path / "both", trace, tmp_path / "part")
-    assert b"prog.c" in (tmp_path / "both").read_bytes()
+    assert b"waits.c" in (tmp_path / "both").read_bytes()
 
 
 def test_the_viewer_gets_them(traced, tmp_path, built):
@@ -198,12 +104,12 @@ def test_the_viewer_gets_them(traced, tmp_path, built):
     go.write_text(f'#!/bin/sh\n[ "$1" = version ] && exec echo go version go1.26.0\nshift 3; cat "$1" >{tmp_path}/shown\n')
     go.chmod(0o755)
     tool("view", f"--go={go}", "--no-browser", trace)
-    assert b"prog.c" in (tmp_path / "shown").read_bytes()
+    assert b"waits.c" in (tmp_path / "shown").read_bytes()
     assert sleeps(tmp_path / "shown")[0][: len(NAMED)] == NAMED
 
 
 def test_another_build_by_now(traced, tmp_path):
-    """Its code stays addresses, which is said; what is the same as it was has its names."""
+    """Its code stays addresses, which is said; unchanged code has its names."""
     library = proc.compile(LIBRARY, tmp_path / "libx.so", "-shared", "-fPIC", "-Wl,--build-id")
     source = "void outer(void);\nint main(void) { outer(); return 0; } // line 2\n"
     program = proc.compile(source, tmp_path / "prog", "-Wl,--build-id", library, f"-Wl,-rpath,{tmp_path}")
@@ -244,7 +150,7 @@ def test_libraries_that_were_unloaded(traced, tmp_path, format):
 
 @pytest.mark.parametrize("format", ["go1.19", "go1.23"])
 def test_what_is_read_at_once(tmp_path, format):
-    """A deadlock is told on standard error by names; the flight recorder's file gets them when it is read."""
+    """The deadlock report on standard error has names; the flight recorder's file gets them when it is read."""
     trace, lines = tmp_path / "t.out", [""]
     env = proc.traced_env(trace, {**LATER, "GOTRACE_HANG": "100ms", "GOTRACE_RING": "1M", "GOTRACE_FORMAT": format})
     child = proc.spawn([PROGRAMS / "deadlocks", "ring", "mutex", "2"], env=env, stderr=proc.subprocess.PIPE, text=True)

@@ -9,9 +9,9 @@ import tempfile
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, gotools, proc
+from lib import LIBRARY, PROGRAMS, SINGLE, SOURCES, gotools, proc
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.foreign, pytest.mark.beside]
 
 SANITIZERS = ["address", "thread", "undefined"]
 THREADS = "test/prog/threads.c"
@@ -38,7 +38,6 @@ def same(program, trace, **options):
     return result
 
 
-@pytest.mark.foreign
 @pytest.mark.needs("clang")
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_sanitizer_in_the_program(folder, tmp_path, sanitizer):
@@ -51,13 +50,11 @@ def test_sanitizer_in_the_program(folder, tmp_path, sanitizer):
         gotools.check_all(result.trace)
 
 
-@pytest.mark.foreign
 def test_sanitizer_behind(folder, tmp_path):
     program = build(folder, "gcc-undefined", "gcc", "-fsanitize=undefined")
     gotools.check_all(same(program, tmp_path / "t.out").trace)
 
 
-@pytest.mark.foreign
 @pytest.mark.parametrize("sanitizer", ["address", "thread"])
 def test_sanitizer_preloaded_before(folder, tmp_path, sanitizer):
     """gcc's runtimes insist on being first; then it works."""
@@ -73,7 +70,6 @@ def test_sanitizer_preloaded_before(folder, tmp_path, sanitizer):
         assert not result.trace.exists()
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_valgrind(tmp_path):
     """A program has no more errors under both than under valgrind alone."""
@@ -83,7 +79,6 @@ def test_valgrind(tmp_path):
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout) == (0, bare.stdout), str(result)
 
 
-@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_gdb(tmp_path):
     script = ["-ex", f"set exec-wrapper env LD_PRELOAD={LIBRARY} GOTRACE_OUTPUT={tmp_path / 't.out'}"]
@@ -95,7 +90,6 @@ def test_gdb(tmp_path):
     gotools.check_all(tmp_path / "t.out")
 
 
-@pytest.mark.foreign
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_libfaketime(tmp_path, order):
     library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
@@ -112,14 +106,12 @@ def test_libfaketime(tmp_path, order):
     gotools.check_all(tmp_path / "t.out")
 
 
-@pytest.mark.foreign
 def test_static_program(folder, tmp_path):
     program = build(folder, "static", "gcc", "-static")
     assert same(program, tmp_path / "t.out").stderr == ""
     assert not (tmp_path / "t.out").exists()
 
 
-@pytest.mark.foreign
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a setuid program")
 def test_setuid_program(folder):
     """The loader itself refuses to preload by path; a library in a trusted folder does nothing in it."""
@@ -136,74 +128,13 @@ def test_setuid_program(folder):
 
 # --- programs that replace malloc and free, and nothing else: calloc, realloc and the rest stay libc's
 
-PARTIAL_ALLOCATOR = """
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 
-/* Each block begins a page, behind one that cannot be read; whatever else is freed is an error. */
-void *malloc(size_t size)
-{
-    size_t pages = (size + 4095) / 4096 * 4096 + 8192;
-    char *p = mmap(NULL, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    mprotect(p, 4096, PROT_NONE);
-    return p + 4096;
-}
-
-void free(void *p)
-{
-    if ((uintptr_t)p % 4096)
-        abort();
-    if (p)
-        mprotect(p, 4096, PROT_READ);
-}
-"""
-
-PARTIAL_USER = """
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void *run(void *arg)
-{
-    for (int i = 0; i < 200; i++) {
-        char *p = malloc(100);
-        strcpy(p, "x");
-        free(p);
-    }
-    return arg ? arg : strdup("hello");
-}
-
-int main(void)
-{
-    pthread_t thread;
-    void *result, *blocks = realloc(calloc(10, 100), 5000); /* libc's: not to be freed */
-    char *line = NULL;
-    size_t room = 0;
-    pthread_create(&thread, NULL, run, NULL);
-    pthread_join(thread, &result);
-    printf("%s %d\\n", (char *)result, blocks != NULL);
-    free(result);
-    FILE *file = fopen("/proc/sys/kernel/ostype", "r");
-    printf("%d\\n", getline(&line, &room, file) > 3);
-    free(line);
-    fclose(file);
-    return 4;
-}
-"""
-
-
-@pytest.mark.foreign
 @pytest.mark.parametrize("place", ["in the program", "linked", "preloaded before", "preloaded after"])
 def test_only_malloc_and_free_replaced(folder, tmp_path, place):
-    library = proc.compile(PARTIAL_ALLOCATOR, folder / "libpartial.so", "-shared", "-fPIC", "-fno-builtin")
-    source = PARTIAL_ALLOCATOR + PARTIAL_USER if place == "in the program" else PARTIAL_USER
-    linked = ["-Wl,--no-as-needed", str(library)] if place == "linked" else []
-    program = proc.compile(source, folder / "partial", "-fno-builtin", *linked)
+    allocator = SOURCES / "neighbours/partial_allocator.c"
+    library = proc.compile(allocator, folder / "libpartial.so", "-shared", "-fPIC", "-fno-builtin")
+    linked = {"in the program": [allocator], "linked": ["-Wl,--no-as-needed", library]}.get(place, [])
+    program = proc.compile(SOURCES / "neighbours/partial_user.c", folder / "partial", "-fno-builtin", *linked)
     others = {"preloaded before": (f"{library} ", ""), "preloaded after": ("", f" {library}")}.get(place, ("", ""))
     bare = proc.run([program], env={"LD_PRELOAD": "".join(others).strip()})
     result = proc.traced([program], tmp_path / "t.out", env={"LD_PRELOAD": f"{others[0]}{LIBRARY}{others[1]}"})
@@ -214,89 +145,22 @@ def test_only_malloc_and_free_replaced(folder, tmp_path, place):
 # --- RTLD_DEEPBIND: a library whose calls go to libc itself
 
 DEEP_LIBRARY = "#include <stdlib.h>\nvoid *make(size_t n) { return malloc(n); }\nvoid take(void *p) { free(p); }\n"
-DEEP_PROGRAM = """
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static void *(*make)(size_t);
-static void (*take)(void *);
-
-static void *mix(void *arg)
-{
-    for (int i = 0; i < 2000; i++) {
-        void *theirs = make(100000), *ours = malloc(1000);
-        memset(theirs, 1, 100000);
-        free(theirs);
-        take(ours);
-    }
-    return arg;
-}
-
-int main(int argc, char **argv)
-{
-    pthread_t thread[2];
-    void *library = dlopen(argv[argc - 1], RTLD_NOW | RTLD_DEEPBIND);
-    make = dlsym(library, "make");
-    take = dlsym(library, "take");
-    for (int i = 0; i < 2; i++)
-        pthread_create(&thread[i], NULL, mix, NULL);
-    for (int i = 0; i < 2; i++)
-        pthread_join(thread[i], NULL);
-    puts("mixed");
-    return 0;
-}
-"""
 
 
-LATE = """
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-
-static void *nothing(void *arg)
-{
-    return arg;
-}
-
-static int make_thread(void)
-{
-    pthread_t thread;
-    return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL);
-}
-
-int main(int argc, char **argv)
-{
-    void *library = dlopen(argv[argc - 1], RTLD_NOW | RTLD_GLOBAL);
-    int (*start)(void) = (int (*)(void))dlsym(library, "gotrace_start");
-    printf("%d", start());
-    printf(" %d", make_thread());
-    printf(" %d", dlclose(library));
-    printf(" %d\\n", make_thread());
-    return 0;
-}
-"""
-
-
-@pytest.mark.foreign
 def test_loaded_late(folder, tmp_path):
     """Nothing calls it then; and it is gone when the program closes it."""
-    program = proc.compile(LATE, folder / "late", "-ldl")
+    program = SINGLE / "neighbours/late"
     result = proc.run([program, LIBRARY], env={"GOTRACE_OUTPUT": tmp_path / "t.out"}).ok()
     assert result.stdout == f"{errno.ESHUTDOWN} 0 0 0\n"
     assert result.stderr == "gotrace: loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded\n"
     assert not (tmp_path / "t.out").exists()
 
 
-@pytest.mark.foreign
 def test_deepbind(folder, tmp_path):
     """Blocks made behind our back and freed through us, and the other way round: the heap's graph may be too low, but
     never below nothing."""
     library = proc.compile(DEEP_LIBRARY, folder / "libdeep.so", "-shared", "-fPIC")
-    program = proc.compile(DEEP_PROGRAM, folder / "deep", "-ldl")
+    program = SINGLE / "neighbours/deep"
     bare = proc.run([program, library]).ok()
     result = proc.traced([program, library], tmp_path / "t.out").ok()
     assert result.stdout == bare.stdout == "mixed\n"
@@ -317,7 +181,6 @@ def of_musl(folder):
     return lambda name, *flags: proc.compile(source, folder / name, *flags, compiler="musl-gcc")
 
 
-@pytest.mark.foreign
 def test_static_program_of_musl(of_musl, tmp_path):
     """It has no loader."""
     assert proc.traced([of_musl("musl-static", "-static")], tmp_path / "t.out").ok().stdout == "musl\n"
@@ -327,7 +190,6 @@ def test_static_program_of_musl(of_musl, tmp_path):
 needs_musl = pytest.mark.skipif(not os.path.exists(MUSL_LOADER), reason="no musl here")
 
 
-@pytest.mark.foreign
 @needs_musl
 def test_program_of_musl(of_musl, tmp_path):
     """The loader says what it misses and ends, before the program and before anything of ours runs. The launcher says
@@ -339,11 +201,10 @@ def test_program_of_musl(of_musl, tmp_path):
     assert not (tmp_path / "t.out").exists()
 
 
-@pytest.mark.foreign
 @needs_musl
 def test_path_that_only_glibc_understands(of_musl, tmp_path):
-    """As the README has it: by $LIB glibc's loader finds the library, and that of musl, nothing, which it does not mind."""
-    (value,) = re.findall(r"`LD_PRELOAD='(/usr/\$LIB/[./]*)/DIR/libgotrace.so'`", (proc.ROOT / "README.md").read_text())
+    """As gotrace-systems(7) has it: by $LIB glibc's loader finds the library, and that of musl, nothing, which it does not mind."""
+    (value,) = re.findall(r"`LD_PRELOAD='(/usr/\$LIB/[./]*)/DIR/libgotrace.so'`", (proc.ROOT / "scripts/man/gotrace-systems.7.md").read_text())
     env = {"LD_PRELOAD": f"{value}{LIBRARY}"}
     result = proc.traced(["sh", "-c", of_musl("musl-child")], tmp_path / "t.out", env=env | {"GOTRACE_CHILDREN": "all"}).ok()
     assert result.stdout == "musl\n" and "Error" not in result.stderr
@@ -351,7 +212,6 @@ def test_path_that_only_glibc_understands(of_musl, tmp_path):
     assert proc.run([of_musl("musl-alone")], env=env).ok().stderr == ""
 
 
-@pytest.mark.foreign
 def test_program_with_a_libunwind_of_its_own(folder, tmp_path):
     """It exports the names that C++ exceptions are unwound by; whose they are bound to is not for us to change."""
     source, flags = proc.ROOT / "test/prog/cxx.cc", ["-std=c++17", "-Wl,--no-as-needed", "-lunwind", "-ldl"]

@@ -54,7 +54,7 @@ def rows(result):
 
 
 class Waits:
-    """Kernel thread → its waits, in order, as (leaf, lines of the program on the stack, begin, end, who ended it)."""
+    """Kernel thread → its waits, in order, as (leaf, lines of the program on the stack, begin, end, waker)."""
 
     def __init__(self, events):
         g_of, self.of_g, begun = truth.goroutines(events), collections.defaultdict(list), {}
@@ -120,9 +120,9 @@ def test_workers_are_idle(built, traced):
     for tid in workers:
         idle = [end - begin for leaf, _, begin, end, _ in waits.of(tid) if leaf == "omp idle"]
         assert len([ns for ns in idle if ns >= 0.95 * 30e6]) == 3, idle
-    report = proc.run([reports.GOTRACE, "top", result.trace]).ok().stdout
-    assert re.search(r"^idle: \d+ waits, .*: omp idle \(", report, re.M), report
-    first = re.search(r"what <- where\n *\S+ +[\d.]+% +[\d.]+% +\d+ +\S+ +\S+ +sync +(.*)", report)[1]
+    report = reports.report(result.trace, "top")
+    assert [place["what"] for place in report["idle"]["places"]] == ["omp idle"], report
+    first = report["waits"][0]["place"]
     assert re.fullmatch(LEAVES[compiler]["end"] + r" <- loop\S* \(openmp\.c:\d+\)", first), report
 
 
@@ -149,6 +149,7 @@ def test_regions_in_which_nothing_happens(built, traced):
 
 
 @pytest.mark.parametrize("env", [{}, {"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "passive"}, {"GOTRACE_START": "manual"}], ids=str)
+@pytest.mark.long
 def test_nothing_changes(built, traced, env):
     """What is computed, also in children, with threads made before and after."""
     env = {"OMP_CANCELLATION": "true", **env}
@@ -165,6 +166,7 @@ def test_library_that_is_loaded_later(traced, tmp_path):
     check_waits("gcc", traced(["/usr/bin/python3", "-c", code]).ok())
 
 
+@pytest.mark.long
 def test_tools_of_others(built, traced, tmp_path):
     """In the program, or named in the environment: they are asked, as without us."""
     compiler, program = built

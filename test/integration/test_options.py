@@ -1,5 +1,6 @@
 """The environment switches, the exit line, and what happens when the trace cannot be written."""
 
+import json
 import os
 import platform
 import re
@@ -10,7 +11,10 @@ import subprocess
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
+from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
+from lib.reports import GOTRACE
+
+pytestmark = pytest.mark.beside
 
 THREADS = [PROGRAMS / "threads", "4"]
 
@@ -19,7 +23,77 @@ def test_exit_line(traced):
     result = traced(THREADS).ok()
     line = result.stderr.strip()
     assert "\n" not in line and line.startswith(f"gotrace: {result.trace}: "), line
-    assert "events in" in line and "nothing lost" in line and f"go tool trace {result.trace}" in line
+    assert "events in" in line and "nothing lost" in line and line.endswith(f"; next: {GOTRACE} why {result.trace}")
+
+
+WAITED = re.compile(r"nothing lost; threads waited ([\d.]+) s for (\w+) in (\w+) \((\S+):(\d+)\); next: ")
+LOCK_WAITS = """
+SELECT count(*) AS n, sum(ns) / 1e9 AS least, sum(ns + delay_ns) / 1e9 AS most
+FROM waits JOIN stacks ON stacks.id = stack_id WHERE function = 'lock' AND waits.kind = 'sync'
+"""
+LONG_HOLDS = [PROGRAMS / "locks", "7", "20000"]  # each for 20 ms, while another thread waits
+
+
+@pytest.mark.parametrize("argv, locks", [(LONG_HOLDS, "plain"), ([PROGRAMS / "locks", "105", "5000"], "locks")])
+def test_exit_line_says_where_threads_waited_longest(traced, argv, locks):
+    """For as long as the trace says: until they were woken, or until they had a CPU."""
+    result = traced(argv, env={"GOTRACE_QUIET": "0"}).ok()
+    seconds, *where = WAITED.search(result.stderr).groups()
+    assert where[:3] == [locks, "lock", "locks.c"], result.stderr
+    assert "pthread_mutex_lock" in (ROOT / "test/prog/locks.c").read_text().splitlines()[int(where[3]) - 1]
+    (waits,) = json.loads(proc.run([GOTRACE, "sql", "--json", result.trace, LOCK_WAITS]).ok().stdout)
+    assert waits["n"] and waits["least"] - 0.002 < float(seconds) < waits["most"] + 0.002, (seconds, waits)
+
+
+SAYS_ALL = {"GOTRACE_QUIET": "0"}
+UNSAID = {
+    "unread": (LONG_HOLDS, {}),
+    "without names": (LONG_HOLDS, {**SAYS_ALL, "GOTRACE_NAMES": "later"}),
+    "flight recorder": (LONG_HOLDS, {**SAYS_ALL, "GOTRACE_RING": "10M"}),
+    "more locks than are summed up": ([SINGLE / "options/many_locks"], SAYS_ALL),
+    "idle": (["/usr/bin/python3", SOURCES / "options/idle_pool.py"], SAYS_ALL),
+}
+
+
+@pytest.mark.parametrize("argv, env", UNSAID.values(), ids=UNSAID)
+def test_exit_line_says_no_place(traced, argv, env):
+    """Where nobody reads it, or where the longest waits are not known, or may be those of threads without work."""
+    assert "nothing lost; next: " in traced(argv, env=env).ok().stderr
+
+
+def test_exit_line_of_a_later_recording(traced):
+    """A wait counts from where the recording begins."""
+    result = traced([SINGLE / "options/late"], env={**SAYS_ALL, "GOTRACE_START": "manual"}).ok()
+    seconds = float(WAITED.search(result.stderr)[1])
+    assert seconds <= float(result.stdout), result
+
+
+def test_exit_line_on_a_terminal(tmp_path):
+    """It says where threads waited, if they waited for a lock."""
+    env = proc.traced_env(tmp_path / "t.out")
+    assert WAITED.search(proc.on_terminal(LONG_HOLDS, columns=200, env=env).ok().stdout)
+    assert "nothing lost; next: " in proc.on_terminal([PROGRAMS / "sleeps"], columns=200, env=env).ok().stdout
+
+
+@pytest.mark.parametrize(
+    "commands, path, names, next",
+    [
+        ([], "", "now", ""),
+        (["usr/go"], "usr", "now", "; next: go tool trace {}"),
+        (["usr/go"], "usr", "later", ""),
+        (["usr/go", "lib/gotrace"], "usr", "now", "; next: {here}/lib/gotrace why {}"),
+        (["bin/gotrace"], "usr", "now", "; next: {here}/lib/../bin/gotrace why {}"),
+        (["bin/gotrace"], "usr:bin", "now", "; next: gotrace why {}"),
+    ],
+)
+def test_exit_line_names_only_a_command_that_is_there(traced, tmp_path, commands, path, names, next):
+    for command in ["lib/libgotrace.so", *commands]:
+        (tmp_path / command).parent.mkdir(exist_ok=True)
+        shutil.copy(LIBRARY if command.endswith(".so") else "/bin/true", tmp_path / command)
+    path = ":".join(str(tmp_path / folder) for folder in path.split(":"))
+    env = {"LD_PRELOAD": tmp_path / "lib/libgotrace.so", "PATH": path, "GOTRACE_NAMES": names}
+    result = traced(THREADS, env=env).ok()
+    assert result.stderr.endswith(f" s, nothing lost{next.format(result.trace, here=tmp_path)}\n"), result
 
 
 @pytest.mark.parametrize(
@@ -40,57 +114,9 @@ def test_exit_line_of_programs_that_close_stderr(traced, tmp_path, line):
     assert last.startswith(f"gotrace: {result.trace}: ") and last.count("\n") == 1 and "nothing lost" in last, result
 
 
-# Closes its standard error and goes on until its standard input ends: says so first, or forks. Or says at its end which
-# descriptors it then gets.
-CLOSES = r"""
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char c;
-
-static void *nothing(void *arg)
-{
-    return arg;
-}
-
-static void at_end(void)
-{
-    fclose(stderr);
-    int first = open("/dev/null", O_RDONLY), second = open("/dev/null", O_RDONLY);
-    printf("%d %d\n", first, second);
-}
-
-int main(int argc, char **argv)
-{
-    pthread_t t;
-    if (strstr(argv[1], "threads"))
-        pthread_create(&t, NULL, nothing, NULL), pthread_join(t, NULL);
-    if (strstr(argv[1], "few"))
-        setrlimit(RLIMIT_NOFILE, &(struct rlimit){16, 16});
-    if (strstr(argv[1], "end"))
-        return atexit(at_end);
-    fclose(stderr);
-    if (strstr(argv[1], "forks") && fork() == 0)
-        while (read(0, &c, 1) == 1)
-            ;
-    puts("closed");
-    fflush(stdout);
-    while (read(0, &c, 1) == 1)
-        ;
-    return 0;
-}
-"""
-
-
 @pytest.fixture(scope="session")
-def closes(tmp_path_factory):
-    return proc.compile(CLOSES, tmp_path_factory.mktemp("closes") / "closes")
+def closes():
+    return SINGLE / "options/closes"
 
 
 @pytest.mark.parametrize("how", ["alone", "with threads", "forks", "forks with threads"])
@@ -140,7 +166,6 @@ MISSPELT = [
 ]
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("name, meant", MISSPELT)
 def test_misspelt_variable_gets_one_line(traced, name, meant):
     """From the process that the user has started, and not from its children."""
@@ -151,7 +176,6 @@ def test_misspelt_variable_gets_one_line(traced, name, meant):
     assert "not known" not in traced([threads, "2"], env={name: "all", "GOTRACE_QUIET": "1"}).ok().stderr
 
 
-@pytest.mark.beside
 def test_a_family_is_told_once_of_what_is_misspelt(tmp_path):
     """By the command: its processes say nothing."""
     argv = [ROOT / "build/gotrace", "-f", "-o", tmp_path / "t.out", "--", "sh", "-c", "/bin/true; /bin/true"]
@@ -164,9 +188,8 @@ def test_a_family_is_told_once_of_what_is_misspelt(tmp_path):
     assert proc.run(argv, env=env | {"GOTRACE_QUIET": "1"}).ok().stderr == ""
 
 
-@pytest.mark.beside
 def test_known_variables_are_no_mistake(traced):
-    switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/options.c").read_text())
+    switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/control/options.c").read_text())
     known = [*switches, "GOTRACE_LIBRARY", "GOTRACE_TEST_BUILD", "GOTRACEBACK"]
     result = traced([PROGRAMS / "threads", "2"], env={name: "" for name in known if name != "GOTRACE_OUTPUT"})
     assert "not known" not in result.ok().stderr
@@ -204,47 +227,15 @@ def names_of(directory):
     return sorted(re.sub(r"\.\d+$", "", path.name) for path in directory.iterdir())
 
 
-# Children that are traced when their parent, or they themselves, have become a title.
-TITLED = r"""
-#include <pthread.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static void *nothing(void *arg)
-{
-    return arg;
-}
-
-int main(int argc, char **argv)
-{
-    char *name = strrchr(argv[0], '/') + 1;
-    memset(name, 'x', strlen(name)); /* as long as the environment behind it, in real ones */
-    memcpy(name, "a/b [c]", 7);
-    prctl(PR_SET_NAME, "t/i [t]");
-    if (fork() == 0) {
-        pthread_t t;
-        pthread_create(&t, 0, nothing, 0);
-        pthread_join(t, 0);
-        return 0;
-    }
-    if (argc > 1)
-        execl(argv[1], "/some where/n[e]w", "4", (char *)0);
-    return wait(0) < 0;
-}
-"""
-
-
 def test_output_is_named_by_the_program_not_its_title(tmp_path):
-    program = proc.compile(TITLED, tmp_path / "titled-program")
+    program = proc.compile(SOURCES / "options/titled.c", tmp_path / "titled-program")
     (tmp_path / "traces").mkdir()
     proc.run([program], env=proc.traced_env(tmp_path / "traces/%e")).ok()
     assert names_of(tmp_path / "traces") == ["titled-program", "titled-program"]
 
 
 def test_output_is_named_by_the_program_after_exec(tmp_path):
-    program = proc.compile(TITLED, tmp_path / "titled-program")
+    program = proc.compile(SOURCES / "options/titled.c", tmp_path / "titled-program")
     (tmp_path / "traces").mkdir()
     proc.run([program, THREADS[0]], env=proc.traced_env(tmp_path / "traces/%e.%p")).ok()
     assert names_of(tmp_path / "traces") == ["n_e_w", "titled-program"]
@@ -301,7 +292,7 @@ def test_wrapper_hands_the_name_on(traced):
 
 
 @pytest.mark.parametrize("path", ["/nonexistent/t.out", "/dev/full", "/proc/t.out"])
-def test_cannot_write(tmp_path, path):
+def test_cannot_write(path):
     bare = proc.run(THREADS)
     result = proc.run(THREADS, env=proc.traced_env(path)).ok()
     assert result.stdout == bare.stdout
@@ -321,7 +312,7 @@ def test_exported_symbols_are_the_hooks():
     hooks |= set(re.findall(r"(gotrace_\w+)\(.*GOTRACE_WEAK;", (ROOT / "preload/gotrace.h").read_text()))
     hooks |= set(re.findall(r"^GT_OMP\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M)) | {"ompt_start_tool"}
     hooks |= set(re.findall(r"^GT_(?:URING|AIO)\(\w+,\s*(\w+),", tables, re.M))
-    hooks |= {"gotrace_attached", "gotrace_bind"}  # preload/attach.c
+    hooks |= {"gotrace_attached", "gotrace_bind"}  # preload/control/attach.c
     nm = [line.split()[1:] for line in proc.run(["nm", "-D", "--defined-only", LIBRARY]).ok().stdout.splitlines()]
     names = [name.split("@") for kind, name in nm if kind != "A"]  # A: the versions themselves
     assert {name[0] for name in names} == hooks

@@ -16,7 +16,7 @@ from lib import HOSTILE, PROGRAMS, cut, gotools, proc
 
 pytestmark = pytest.mark.beside
 
-RUNS = int(os.environ.get("RANDOM_ENDS", "30"))  # the claim in test/README.md is 1000
+RUNS = int(os.environ.get("RANDOM_ENDS", "15"))  # the claim in test/README.md is 1000
 FIRST = int(os.environ.get("RANDOM_FIRST", "0")) or random.SystemRandom().randrange(1, 1 << 30)  # seed of the first run
 BATCH = 20  # runs whose traces are read together
 
@@ -51,7 +51,7 @@ class Run:
 
 
 class Sentinel:
-    """Files that are the program's: some in its directory, some that it has open. Nobody may write to them."""
+    """Files that are the program's: some in its directory, some that it has open. No process may write to them."""
 
     def __init__(self, directory):
         self.directory = directory

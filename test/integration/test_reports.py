@@ -13,24 +13,14 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc, truth
-from lib.reports import ns_of
+from lib import PROGRAMS, ROOT, SINGLE, UNIT_TESTS, gotools, proc, truth
+from lib.reports import ns_of, report, table
 
 GOTRACE = ROOT / "scripts/gotrace"
 TOOL = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
 TOLERANCE = 0.05
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
-ROW = re.compile(
-    r"^\s*(?P<ns>[\d.]+[mun]?s)\s+[\d.]+%(\s+[\d.]+%)?\s+(?P<count>\d+)\s+(?P<average>\S+)\s+(?P<longest>\S+)"
-    r"\s+(?P<kind>\w+)\s+(?P<what>.+?)(?: <- (?P<site>.+?))?(?: \((?P<file>[^()]+?)(?::(?P<line>\d+))?\))?"
-    r"(?P<cut>, still waiting when the trace ends)?$"
-)
-WAITING = re.compile(
-    r"^ *(?P<ns>[\d.]+[mun]?s)  (?P<kind>\w+) +thread (?P<thread>\d+|-).*?: (?P<what>[^ ,]+)(?: <- (?P<site>[^ ,]+).*)?$"
-)
-THREAD = re.compile(r"^thread (\d+).*: waited (\S+) of (\S+)$")
-formats = pytest.mark.parametrize("format", gotools.FORMATS)
 
 
 @dataclasses.dataclass
@@ -46,20 +36,20 @@ class Row:
     thread: int
 
 
+def kind_and_place(row):
+    return row["kind"], row["what"], row["function"], row["file"] and os.path.basename(row["file"]), row["line"]
+
+
 def top(trace, *options):
     """The rows of `gotrace top`, all of them, idle threads' too, and those of waits that the end of the trace cuts."""
-    text = proc.run([GOTRACE, "top", "--idle=none", "-n", "1000000", *options, trace]).ok().stdout
-    rows, cut, thread = [], [], None
-    for line in text.splitlines():
-        if head := THREAD.match(line):
-            thread = int(head[1])
-        elif row := WAITING.match(line):
-            cut.append(Row(ns_of(row["ns"]), 1, ns_of(row["ns"]), row["kind"], row["what"], row["site"], None, None, row["thread"]))
-        elif (row := ROW.match(line)) and not row["cut"]:
-            rows.append(
-                Row(ns_of(row["ns"]), int(row["count"]), ns_of(row["longest"]), row["kind"], row["what"], row["site"],
-                    row["file"], row["line"] and int(row["line"]), thread)
-            )  # fmt: skip
+    document = report(trace, "top", "--idle=none", "-n", "1000000", *options)
+    if "functions" in document:
+        return [Row(row["total_ns"], row["count"], row["longest_ns"], row["kind"], row["function"], *[None] * 4) for row in document["functions"]], []
+    waits = [(row, None) for row in document.get("waits", [])]
+    for it in document.get("by_thread", []):
+        waits += [(row, it["thread"]["tid"]) for row in it["waits"] if row["ended"]]
+    rows = [Row(row["total_ns"], row["count"], row["longest_ns"], *kind_and_place(row), tid) for row, tid in waits]
+    cut = [Row(row["ns"], 1, row["ns"], *kind_and_place(row), row["thread"]["tid"]) for row in document["waiting"]]
     return rows, cut
 
 
@@ -78,7 +68,7 @@ def record(traced, format, *argv, **env):
 
 
 @pytest.mark.measured
-@formats
+@pytest.mark.parametrize("format", gotools.some("go1.5"))
 def test_truth(traced, format):
     """Blocked time by call, call site and thread, of the program that knows it."""
     result = record(traced, format, "truth")
@@ -100,7 +90,7 @@ def test_truth(traced, format):
 
 
 @pytest.mark.measured
-@formats
+@pytest.mark.parametrize("format", gotools.some("go1.22", "go1.26"))
 @pytest.mark.parametrize("program", ["truth", "rounds"])
 def test_profiles(traced, format, program):
     """The same sums as in the profiles of `go tool trace`."""
@@ -115,7 +105,8 @@ def test_profiles(traced, format, program):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some(of=["go1.21", "go1.23", "go1.26"]))
+@pytest.mark.beside
 def test_scheduler_profile(tmp_path, format):
     trace = tmp_path / "t.out"
     proc.run([UNIT_TESTS / "stress", 500, format, trace], timeout=60).ok()
@@ -124,13 +115,14 @@ def test_scheduler_profile(tmp_path, format):
     assert theirs > 0 and abs(ours - theirs) <= TOLERANCE * theirs
 
 
-@formats
+@pytest.mark.measured
+@pytest.mark.parametrize("format", gotools.some("go1.5"))
 def test_wakers(traced, format):
     """Who ended a wait of test/prog/truth.c, and that nobody ended those that ran out."""
     result = record(traced, format, "truth")
     report = proc.run([GOTRACE, "top", "--idle=none", "--wakers", "--kind=sync,sleep", result.trace]).ok().stdout
     ends = collections.defaultdict(set)
-    for what, end in re.findall(r" (\w+) <- .*?, (?:ended by (\w+)|by itself)", report):
+    for what, end in re.findall(r" (\w+) <- .*?, (?:ended by (\w+)|no waker)", report):
         ends[what].add(end)
     # By itself: woken, and another one had taken the mutex meanwhile.
     assert "pthread_mutex_unlock" in ends["pthread_mutex_lock"] <= {"pthread_mutex_unlock", ""}
@@ -141,17 +133,12 @@ def test_wakers(traced, format):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some(of=["go1.19", "go1.21", "go1.22", "go1.23", "go1.25", "go1.26"]))
 def test_cpu(traced, format):
     """A program that says how much of its time it spends in which function."""
     result = record(traced, format, "cpu", "1", GOTRACE_CPU_HZ="200")
     count = lambda *options: {
-        function: int(samples)
-        for samples, function in re.findall(
-            r"^ *(\d+) +[\d.]+%(?: +[\d.]+%)?  (\w+)$",
-            proc.run([GOTRACE, "top", "--cpu", *options, result.trace]).ok().stdout,
-            re.M,
-        )
+        row["function"]: row["samples"] for row in report(result.trace, "top", "--cpu", "-n", "1000", *options)["functions"]
     }
     flat, cumulative = count(), count("--cum")
     assert 0.65 <= flat["three_quarters"] / (flat["three_quarters"] + flat["one_quarter"]) <= 0.85, flat
@@ -160,46 +147,23 @@ def test_cpu(traced, format):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.23", "go1.26"])
-def test_cpu_of_late_threads(traced, tmp_path, format):
+@pytest.mark.parametrize("format", gotools.some(of=["go1.19", "go1.21", "go1.23", "go1.26"]))
+def test_cpu_of_late_threads(traced, format):
     """All samples count, also of a thread made while the main thread has nothing to tell."""
-    source = """
-#include <pthread.h>
-#include <time.h>
-static volatile unsigned long sink;
-static void *burner(void *arg)
-{
-    struct timespec t;
-    do {
-        for (int i = 0; i < 100000; i++)
-            sink += i;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    } while (t.tv_nsec < 500000000);
-    return arg;
-}
-static void *maker(void *arg)
-{
-    pthread_t t;
-    pthread_create(&t, 0, burner, 0);
-    pthread_join(t, 0);
-    return arg;
-}
-int main(void) { pthread_t t; pthread_create(&t, 0, maker, 0); return pthread_join(t, 0); }
-"""
-    program = proc.compile(source, tmp_path / "prog")
+    program = SINGLE / "reports/late_threads"
     trace = traced([program], env={"GOTRACE_FORMAT": format, "GOTRACE_CPU_HZ": "100"}).ok().trace
     head = proc.run([GOTRACE, "top", "--cpu", trace]).ok().stdout.splitlines()[0]
     assert 40 <= int(re.search(r"(\d+) CPU samples", head)[1]) <= 60, head
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", [f for f in gotools.FORMATS])
+@pytest.mark.parametrize("format", gotools.some("go1.22"))
 def test_what_was_so_before(traced, format):
     """Of a recording that begins late: each thread is where test/prog/control.c says."""
     env = {"GOTRACE_FORMAT": format, "GOTRACE_START": "manual"}
     result = traced([PROGRAMS / "control", "late"], env=env).ok()
     fields, _, threads = info(result.trace)
-    shares = {int(t[0]): t[6] for t in threads}
+    shares = {t[0]: t[-1] for t in threads}
     assert "damage" not in fields
     for hook, waiter, _, state in map(str.split, result.stdout.splitlines()):
         cpu, queue, _, sync, _, syscall, sleep, other, _ = shares[int(waiter)]
@@ -237,49 +201,23 @@ def test_still_waiting(traced):
 
 
 @pytest.fixture(scope="session")
-def idle(tmp_path_factory):
+def idle():
     """Waits for a mutex in one thread, while the other sleeps so many ms, and then ends as told."""
-    text = r"""
-#include <pthread.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static void *wait_for_it(void *arg)
-{
-    pthread_mutex_lock(&mutex);
-    return arg;
-}
-
-int main(int argc, char **argv)
-{
-    pthread_t t;
-    pthread_mutex_lock(&mutex);
-    pthread_create(&t, NULL, wait_for_it, NULL);
-    poll(NULL, 0, atoi(argv[1]));
-    if (argc > 2 && strcmp(argv[2], "dies") == 0)
-        raise(SIGTERM);
-    return 0;
-}
-"""
-    return proc.compile(text, tmp_path_factory.mktemp("idle") / "idle")
+    return SINGLE / "reports/idle"
 
 
 ENDS = {
-    "exit": (["700"], {}),
-    "duration": (["1000"], {"GOTRACE_DURATION": "0.7"}),
-    "recorder": (["700"], {"GOTRACE_RING": "1M"}),
-    "recorder of one that dies": (["700", "dies"], {"GOTRACE_RING": "1M"}),
-    "recorder that stops": (["1000"], {"GOTRACE_RING": "1M", "GOTRACE_DURATION": "0.7"}),
+    "exit": (["400"], {}),
+    "duration": (["700"], {"GOTRACE_DURATION": "0.4"}),
+    "recorder": (["400"], {"GOTRACE_RING": "1M"}),
+    "recorder of one that dies": (["400", "dies"], {"GOTRACE_RING": "1M"}),
+    "recorder that stops": (["700"], {"GOTRACE_RING": "1M", "GOTRACE_DURATION": "0.4"}),
 }
 
 
 @pytest.mark.measured
 @pytest.mark.parametrize(
-    "format, end", [(f, end) for f in gotools.FORMATS for end in ENDS if f in ("go1.21", "go1.23") or end == "exit"]
+    "format, end", [(f, end) for f in gotools.some("go1.5", "go1.26") for end in ENDS if f in ("go1.21", "go1.23") or end == "exit"]
 )
 def test_a_recording_ends_when_it_was_ended(traced, idle, format, end):
     """Not at its last event: what waits then has waited until the end."""
@@ -288,19 +226,19 @@ def test_a_recording_ends_when_it_was_ended(traced, idle, format, end):
     assert result.returncode == (-signal.SIGTERM if "dies" in argv else 0), result
     fields, _, threads = info(result.trace)
     assert fields["file"] == WHOLE
-    assert 0.69e9 < ns_of(fields["duration"]) < 0.69e9 + 1e9 * result.seconds - 0.6e9
+    assert 0.39e9 < ns_of(fields["duration"]) < 0.39e9 + 1e9 * result.seconds - 0.3e9
     (wait,) = (row for row in top(result.trace)[1] if "mutex" in row.what)
-    assert 0.68e9 < wait.ns <= ns_of(fields["duration"])
+    assert 0.3e9 < wait.ns <= ns_of(fields["duration"])  # a busy machine lets it begin late
     for go in gotools.readers_of(format).values():
         gotools.check(result.trace, go=go)
     if gotools.FORMATS[format][1] is None:
         times = [e.time for e in gotools.parse(result.trace)]
-        assert 0.69e9 < max(times) - min(times) < ns_of(fields["duration"]) + 1e6
+        assert 0.39e9 < max(times) - min(times) < ns_of(fields["duration"]) + 1e6
 
 
 @pytest.mark.measured
 @pytest.mark.parametrize("ring", ["", "1M"])
-@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.5", of=["go1.5", "go1.21", "go1.23", "go1.26"]))
 def test_commands_bring_the_file_up_to_now(tmp_path, idle, format, ring):
     trace = tmp_path / "t.out"
     env = {"GOTRACE_FORMAT": format, "GOTRACE_RING": ring, "GOTRACE_HEAP": "off"}
@@ -322,7 +260,8 @@ def test_commands_bring_the_file_up_to_now(tmp_path, idle, format, ring):
     proc.stop(child)
 
 
-@formats
+@pytest.mark.parametrize("format", gotools.some("go1.5"))
+@pytest.mark.beside
 def test_one_that_was_killed_has_no_end(tmp_path, idle, format):
     trace = tmp_path / "t.out"
     child = proc.spawn([idle, "60000"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
@@ -351,39 +290,64 @@ def test_rows_and_order(traced):
     rows, _ = top(trace, "--kind=all")
     assert [r.ns for r in rows] == sorted((r.ns for r in rows), reverse=True)
     two = proc.run([GOTRACE, "top", "--idle=none", "-n", "2", "--kind=all", trace]).ok().stdout
-    assert len([line for line in two.split("Still")[0].splitlines() if ROW.match(line)]) == 2
+    assert len(table(two, "waited", "what <- where")) == 2
     assert all(row.longest <= 1.001 * row.ns and row.count >= 1 for row in rows)
 
 
-def test_wrappers_are_not_the_place(traced, tmp_path):
+@pytest.mark.beside
+def test_wrappers_are_not_the_place(traced):
     """A lock of std::mutex was taken by whoever called it."""
-    source = """
-#include <mutex>
-#include <thread>
-#include <unistd.h>
-std::mutex mutex;
-void take() { std::lock_guard<std::mutex> lock(mutex); }
-int main()
-{
-    std::unique_lock<std::mutex> lock(mutex);
-    std::thread thread(take);
-    usleep(30000);
-    lock.unlock();
-    thread.join();
-}
-"""
-    program = proc.compile(source, tmp_path / "prog", compiler="g++")
+    program = SINGLE / "reports/wrapped"
     rows, _ = top(traced([program]).ok().trace, "--kind=sync")
     (row,) = [row for row in rows if row.what == "pthread_mutex_lock"]
-    assert row.site == "take()" and row.file == "prog.cc" and row.line == 6
+    assert row.site == "take()" and row.file == "wrapped.cc" and row.line == 8
 
 
 @pytest.mark.parametrize(
     "argv", [["top"], ["info"], ["top", "--kind=x", "t"], ["top", "-n", "0", "t"], ["top", "--cum", "--by-thread", "t"]]
 )
+@pytest.mark.beside
 def test_wrong_use(argv):
     result = proc.run([GOTRACE, *argv])
     assert result.returncode == 2 and result.stdout == "" and result.stderr.startswith("gotrace: "), result
+
+# --- their words, and the manual pages
+
+
+MODES = [[], ["--cum"], ["--preempted"], ["--holders"], ["--by-lock"], ["--wakeups"], ["--cpu"], ["--kind=cpu"], ["--kind=sched"]]
+ROW_BEGINS = re.compile(r" +[\d.]+([mun]?s|%)? ")
+
+
+def heads(text):
+    """Lines above rows. They have no digit but in "p95", "p99" and "1us...10s"; a row or another line of heads follows."""
+    lines, found = text.splitlines() + [""], set()
+    for line, after in reversed(list(zip(lines, lines[1:]))):
+        if re.match(r" +[a-z%]", line, re.I) and not re.search(r"\d|: ", re.sub(r"p9[59]|1us\.\.\.10s", "", line.split(": what it")[0])) and (ROW_BEGINS.match(after) or after in found):
+            found.add(line)
+    return found
+
+
+def test_manual_pages_show_the_heads_of_today(traced):
+    """The heads of examples are lines that the tool prints, and gotrace-top(1) and gotrace-info(1) explain each column."""
+    trace = record(traced, "go1.23", "incidents", "fsync", "600", GOTRACE_SCHED="on", GOTRACE_CPU_HZ="500").trace
+    argvs = [["info"], ["info", "--wide"], ["why"], ["top", "--wide"], *(["top", *mode] for mode in MODES)]
+    printed = {" ".join(argv): heads(proc.run([GOTRACE, *argv, trace]).stdout) for argv in argvs}
+    known = set().union(*printed.values())
+    pages = {path.name: path.read_text() for path in sorted((ROOT / "scripts/man").glob("gotrace*.md"))}
+    shown = {(name, head) for name, text in pages.items() for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for head in heads(block)}
+    assert len(shown) >= 8 and {head for _, head in shown} <= known, {it for it in shown if it[1] not in known}
+    for page, reports in (("gotrace-top.1.md", "top"), ("gotrace-info.1.md", "info")):
+        named = re.findall(r"^(\*\*.*\*\*)\n:", re.search(r"(?:# COLUMNS|add up to its time:)\n(.*?)(?:\n# |\nOn a)", pages[page], re.S)[1], re.M)
+        names = [name for line in named for name in re.findall(r"\*\*(.*?)\*\*", line)]
+        names += "tid name routine from lived sync network syscall sleep other".split() if reports == "info" else ["what <- where, lock"]
+        names.sort(key=len, reverse=True)
+        its = {head for argv, heads_ in printed.items() if argv.split()[0] == reports for head in heads_}
+        for head in its:
+            rest = head
+            for name in names:
+                rest = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", "", rest)
+            assert not rest.strip(), (page, head, rest)
+        assert all(any(name in head for head in its) for name in names), (page, names)
 
 
 # --- info
@@ -397,12 +361,18 @@ def info(trace):
     text = proc.run([GOTRACE, "info", "--wide", "--idle=none", trace]).ok().stdout
     fields = dict(re.findall(r"^  (format|duration|began|size|events|file|damage) +(.*)$", text, re.M))
     kinds = {name: int(n) for n, name in re.findall(r"^ +(\d+)  (\w+)$", text.split("events by kind:")[1], re.M)}
-    threads = re.findall(r"^ +(\d+|-)  (\S+) +(\S+) +(\S+) +([\d.]+[mun]?s)([ +])((?: +[\d.]+%)+)$", text, re.M)
-    return fields, kinds, [(*t[:3], ns_of(t[3]), ns_of(t[4]), t[5], [float(p) for p in re.findall(r"[\d.]+", t[6])]) for t in threads]
+    document, threads = report(trace, "info", "--idle=none"), []
+    first = ["cpu_ns", "runnable_ns"] if document["accounts"] else ["running_ns", "sched_ns"]
+    for row in document["by_thread"]:
+        names = [*first, "idle_ns", "sync_ns", "network_ns", "calls_ns", "sleep_ns", "other_ns", *(["unseen_ns"] if document["accounts"] else [])]
+        its = row["thread"]
+        if row["ns"]:
+            threads.append((its["tid"], its["name"], its["routine"], row["start_ns"], row["lived_ns"], [100 * row[name] / row["ns"] for name in names]))
+    return fields, kinds, threads
 
 
 @pytest.mark.measured
-@formats
+@pytest.mark.parametrize("format", gotools.some("go1.5", "go1.26"))
 def test_info(traced, format):
     result = record(traced, format, "threads", "4")
     fields, kinds, threads = info(result.trace)
@@ -416,7 +386,7 @@ def test_info(traced, format):
     assert sum(kinds.values()) == int(fields["events"].split(",")[0])
     assert kinds["GoCreate"] in (4, 5)  # v1 creates the main thread too
     assert len(threads) == 5 and len({t[0] for t in threads}) == 5
-    for _, _, _, begin, lived, _, shares in threads:
+    for _, _, _, begin, lived, shares in threads:
         assert abs(sum(shares) - 100) < 1 and begin + lived <= 1.01 * ns_of(fields["duration"])
     assert ("began" in fields) == (format in ("go1.25", "go1.26"))
 
@@ -428,7 +398,7 @@ def test_info_counts_what_the_tool_reads(traced):
     changes = collections.Counter((e.old, e.new) for e in events if e.goid is not None)
     assert kinds["GoUnblock"] == changes["Waiting", "Runnable"]
     assert kinds["GoCreate"] == changes["NotExist", "Runnable"]
-    assert {int(t[0]) for t in threads} == {e.m for e in events if e.goid is not None and e.new == "Running"}
+    assert {t[0] for t in threads} == {e.m for e in events if e.goid is not None and e.new == "Running"}
     assert {t[2] for t in threads} >= {"main", "lock_waiter", "cond_waiter"}
 
 
@@ -445,19 +415,8 @@ int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_jo
         assert format == "go1.21" or threads[1][1] == "worker-7"  # v1: with the next start only
 
 
-def test_names_do_not_control_the_terminal(traced, tmp_path):
-    source = """
-#include <pthread.h>
-#include <unistd.h>
-static void *named(void *arg)
-{
-    pthread_setname_np(pthread_self(), "\\033[31mred\\n");
-    usleep(1000);
-    return arg;
-}
-int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_join(t, 0); }
-"""
-    program = proc.compile(source, tmp_path / "prog", "-D_GNU_SOURCE")
+def test_names_do_not_control_the_terminal(traced):
+    program = SINGLE / "reports/red"
     for format in "go1.21", "go1.23":
         trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
         for command in ["info"], ["top", "--by-thread", "--kind=all"]:
@@ -466,7 +425,7 @@ int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_jo
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize("format", ["go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some(of=["go1.21", "go1.22", "go1.23", "go1.25", "go1.26"]))
 def test_cut(traced, tmp_path, format):
     """Wherever the file ends: whole generations, which Go's tool takes as a trace, are reported, and the rest is counted."""
     data = record(traced, format, "rounds").trace.read_bytes()
@@ -482,8 +441,9 @@ def test_cut(traced, tmp_path, format):
             assert 0 < lost < size
             cut.write_bytes(data[: size - lost])
             rest, same, _ = info(cut) if size - lost > 16 else ({"file": NO_END}, kinds, None)
-            # a v1 file is filled up behind its end
-            assert same == kinds and rest["file"] in (NO_END, *([WHOLE] if format == "go1.21" else [])), (size, lost)
+            # A v1 file is filled up behind its end; another batch may need what the file lacks there.
+            v1 = format == "go1.21" and (rest["file"] == WHOLE or rest["file"].startswith("refused by Go's reader: "))
+            assert same == kinds and (rest["file"] == NO_END or v1), (size, lost, rest["file"])
             if format != "go1.21" and size - lost > 16 and checked < 3:
                 gotools.check(cut)
                 checked += 1
@@ -500,6 +460,7 @@ def test_not_a_trace(tmp_path):
 
 
 @pytest.mark.beside
+@pytest.mark.long
 def test_damaged_files_are_survived(traced, tmp_path):
     """Bytes changed at random: a message or a report, never a touch of what is not its own. `make asan`."""
     chosen = random.Random(7)
@@ -552,7 +513,7 @@ def test_odd_files_are_read(tmp_path, command, batches, refused):
     assert result.returncode == (refused and command[0] == "symbolize"), result
     assert ("not written: Go's reader refuses" in result.stderr) == (refused and command[0] == "symbolize")
     assert command[0] != "info" or ("file         refused by Go's reader: " in result.stdout) == refused
-    assert command[0] != "top" or "1 waits" in result.stdout
+    assert command[0] != "top" or "1 wait, " in result.stdout
 
 
 MISSING = varint(777) + varint(1 << 40)  # ids that no table has
@@ -581,20 +542,48 @@ def test_missing_ids_take_no_memory(tmp_path, command, damage):
         assert result.returncode == 0, result
 
 
-def test_modules_without_names(traced, tmp_path):
-    """Where there are none, the report says so and where they come from; of a format that is given none later, nothing."""
+def without_names(text):
+    """The sentence about it in a report, in one line: the part of the time, the modules, and what to do."""
+    found = re.search(r"^(\d+) % of the (?:time above|critical path) is in functions without names \((.*?)\)\.\n(.*)", text, re.M)
+    return found and (int(found[1]), found[2], found[3])
+
+
+def part_without_names(command, trace):
+    """The rows of such functions in what the command adds up, in percent."""
+    document = json.loads(proc.run([GOTRACE, *command, "--json", trace]).ok().stdout)
+    rows = document["path"]["rows"] if command == ["why"] else document["waits"]
+    weights = [(row.get("ns", row.get("total_ns")), "+0x" in row["function"]) for row in rows]
+    return 100 * sum(ns for ns, without in weights if without) / sum(ns for ns, _ in weights)
+
+
+@pytest.mark.parametrize("command", [["top", "--kind=sync"], ["why"]])
+def test_modules_without_names(traced, tmp_path, command):
+    """A report says how much is in them, and where the names come from; a format that is given none later is recorded again."""
     stripped = tmp_path / "stripped"
     proc.run(["strip", "-o", stripped, PROGRAMS / "truth"]).ok()
-    for program, format, told in (stripped, "go1.23", True), (stripped, "go1.5", False), (PROGRAMS / "truth", "go1.23", False):
+    install = "Install their debug symbols (packages called -dbgsym or -debuginfo; a program of your own: build it with -g), then"
+    for program, format, next in (stripped, "go1.23", ": gotrace symbolize {}"), (stripped, "go1.5", " record again."), (PROGRAMS / "truth", "go1.23", None):
         trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
-        text = proc.run([GOTRACE, "top", "--kind=sync", trace]).ok().stdout
-        assert ("<- stripped+0x" in text) == (program == stripped), text
-        assert ("\nNo names of functions in stripped: " in text) == told, text
-        assert (f"gotrace symbolize --debuginfod {trace}\n" in text) == told, text
+        text, part = proc.run([GOTRACE, *command, trace]).ok().stdout, part_without_names(command, trace)
+        told = without_names(text)
+        assert (part > 0) == (next is not None) and (told is not None) == (part >= 9.5), (part, text)
+        if told:
+            assert abs(told[0] - part) <= 0.5 and told[1:] == ("stripped", install + next.format(trace)), (part, text)
+            assert (f"\nOr have them fetched: gotrace symbolize --debuginfod {trace}\n" in text) == (format == "go1.23"), text
+
+
+@pytest.mark.needs("pigz", "dpkg")
+def test_packages_with_the_names(traced, tmp_path):
+    """Those of the distribution's modules, if they are on this machine."""
+    (tmp_path / "in").write_bytes(os.urandom(1 << 20))
+    trace = traced(["pigz", "-kp", "2", tmp_path / "in"]).ok().trace
+    percent, modules, advice = without_names(proc.run([GOTRACE, "why", trace]).ok().stdout)
+    assert percent > 10 and "pigz" in modules.split(", ") and re.match("Install (.*, )?pigz-dbgsym(,| )", advice), (modules, advice)
 
 
 @pytest.mark.measured
 @pytest.mark.limit(180)
+@pytest.mark.long
 def test_speed(traced):
     """Millions of events take seconds."""
     trace = traced([PROGRAMS / "yields", "8", "200000"], env=proc.EVERY_YIELD, timeout=100).ok().trace
@@ -618,24 +607,10 @@ def test_progress(traced):
     assert shown.endswith("\r\x1b[K"), shown
 
 
-NAMED = r"""
-#include <pthread.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-static void *thread(void *name) { prctl(PR_SET_NAME, name); usleep(2000); return name; }
-int main(int argc, char **argv)
-{
-    pthread_t id;
-    pthread_create(&id, NULL, thread, argv[argc - 1]);
-    return pthread_join(id, NULL);
-}
-"""
-
-
 @pytest.mark.parametrize("name, shown", [(b"a\x9b31mb", "a\ufffd31mb"), (b"a\xffb", "a\ufffdb"), ("a\u009bb".encode(), "a??b"), ("é\nb".encode(), "é?b"), ("a\u202eb".encode(), "a???b"), ("a\u2066b".encode(), "a???b")])
 def test_names_that_are_no_text(tmp_path, name, shown):
     """Nothing that controls a terminal, whichever characters that takes; all else as it is."""
-    program = proc.compile(NAMED, tmp_path / "named", "-D_GNU_SOURCE")
+    program = SINGLE / "reports/named"
     trace = proc.traced([program, os.fsdecode(name)], tmp_path / "t.out").ok().trace
     for command in (["info"], ["top", "--by-thread"], ["why"]):
         out = subprocess.run([GOTRACE, *command, trace], capture_output=True, check=True, timeout=20).stdout.decode()
@@ -652,30 +627,7 @@ SHOWN = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 def test_what_others_named_controls_no_terminal(tmp_path):
     """A trace's path, threads, functions: reports are lines of their own; JSON and SQL have the path as it is."""
-    program = proc.compile(
-        r"""
-        #include <pthread.h>
-        #include <stdio.h>
-        #include <sys/prctl.h>
-        #include <unistd.h>
-        static void *sleeper(void *name)
-        {
-            prctl(PR_SET_NAME, name);
-            usleep(20000);
-            return NULL;
-        }
-        int main(void)
-        {
-            char *names[] = {"a\u202eb\u2066c\x1b[1m\n", "\u200fd\u2028e\u061cf", "x\x7f\xc2\x9by\xffz-é"};
-            pthread_t thread[3];
-            for (int i = 0; i < 3; i++)
-                pthread_create(&thread[i], NULL, sleeper, names[i]);
-            for (int i = 0; i < 3; i++)
-                pthread_join(thread[i], NULL);
-        }
-        """,
-        tmp_path / "program",
-    )
+    program = SINGLE / "reports/evil"
     trace = tmp_path / EVIL
     said = proc.run([GOTRACE, "-o", trace, program]).ok().stderr
     assert trace.exists()

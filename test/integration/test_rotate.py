@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -26,6 +27,11 @@ def numbers(paths):
 
 def files(directory):
     return numbers(path for path in directory.iterdir() if re.fullmatch(r"t\.out(\.\d+)?", path.name))
+
+
+def third(directory):
+    """The program goes on until that file is there, however late the library's thread gets a CPU."""
+    return directory / "t.out.3"
 
 
 def ask(trace, statement):
@@ -96,9 +102,9 @@ def check_signals(traces, written):
 
 @pytest.mark.measured
 @pytest.mark.limit(180)
-@pytest.mark.parametrize("format", gotools.FORMATS)
+@pytest.mark.parametrize("format", gotools.some("go1.5"))
 def test_nothing_is_lost_at_the_seam(traced, tmp_path, format):
-    result = traced([ROTATED, 1500], env={"GOTRACE_ROTATE": "200ms", "GOTRACE_FORMAT": format}).ok()
+    result = traced([ROTATED, 1500, third(tmp_path)], env={"GOTRACE_ROTATE": "200ms", "GOTRACE_FORMAT": format}).ok()
     traces = files(tmp_path)
     read_by_all(format, traces)
     said, = truth(result).values()
@@ -113,7 +119,7 @@ def test_nothing_is_lost_at_the_seam(traced, tmp_path, format):
 @pytest.mark.measured
 def test_with_cpu_state_samples_and_names_to_come(traced, tmp_path):
     env = {"GOTRACE_SCHED": "on", "GOTRACE_CPU_HZ": "500", "GOTRACE_NAMES": "later", "GOTRACE_ROTATE": "200ms"}
-    result = traced([ROTATED, 1000], env=env).ok()
+    result = traced([ROTATED, 1000, third(tmp_path)], env=env).ok()
     traces = files(tmp_path)
     assert len(traces) > 2
     read_by_all("go1.23", traces)
@@ -126,12 +132,12 @@ def test_with_cpu_state_samples_and_names_to_come(traced, tmp_path):
 
 
 def test_exit_line(traced, tmp_path):
-    result = traced([ROTATED, 1000], env={"GOTRACE_ROTATE": "200ms"}).ok()
+    result = traced([ROTATED, 1000, third(tmp_path)], env={"GOTRACE_ROTATE": "200ms"}).ok()
     traces = files(tmp_path)
     kib = sum(trace.stat().st_size for trace in traces) / 1024
     expected = f"gotrace: {traces[-1]}: {kib:.1f} KiB in {len(traces)} files, from t.out on, "
     assert result.stderr.startswith(expected) and len(traces) > 2, result.stderr
-    assert f"nothing lost; view: go tool trace {traces[-1]}" in result.stderr
+    assert f"nothing lost; next: {GOTRACE} why {traces[-1]}" in result.stderr
 
 
 def test_only_the_newest_are_kept(traced, tmp_path):
@@ -159,19 +165,23 @@ def test_what_is_not_ours_is_not_removed(tmp_path):
     old.write_text("of another run")
     child = running(tmp_path, {"GOTRACE_ROTATE": "300ms", "GOTRACE_KEEP": "3"})
     await_file(tmp_path / "t.out.3")
-    (tmp_path / "t.out").unlink()
-    (tmp_path / "t.out").write_text("mine")  # perhaps with the same inode
-    with open(tmp_path / "t.out.2", "ab") as file:
+    child.send_signal(signal.SIGSTOP)
+    os.waitpid(child.pid, os.WUNTRACED)
+    *_, mine, longer, current, _ = files(tmp_path)
+    mine.unlink()
+    mine.write_text("mine")  # perhaps with the same inode
+    with open(longer, "ab") as file:
         file.write(b"more")
-    await_file(tmp_path / "t.out.7")
+    child.send_signal(signal.SIGCONT)
+    await_file(tmp_path / f"t.out.{int(current.suffix[1:]) + 4}")
     proc.kill_group(child)
-    assert (tmp_path / "t.out").read_text() == "mine" and (tmp_path / "t.out.2").exists()
-    assert not (tmp_path / "t.out.3").exists()
+    assert mine.read_text() == "mine" and longer.exists()
+    assert not current.exists()
     assert old.read_text() == "of another run"
 
 
 def test_by_size(traced, tmp_path):
-    result = traced([ROTATED, 2000], env={"GOTRACE_ROTATE": "1h,1M"}).ok()
+    result = traced([ROTATED, 2000, third(tmp_path)], env={"GOTRACE_ROTATE": "1h,1M"}).ok()
     traces = files(tmp_path)
     assert len(traces) > 2
     for trace in traces[:-1]:
@@ -226,8 +236,8 @@ def test_a_program_without_threads(tmp_path):
     traces = files(tmp_path)
     assert len(traces) > 2
     read_by_all("go1.23", traces)
-    begun = ask(traces[0], "SELECT COUNT(*) FROM waits WHERE kind = 'sleep'")
-    assert 0 < int(begun[0][0]) < 60
+    begun = [int(ask(trace, "SELECT COUNT(*) FROM waits WHERE kind = 'sleep'")[0][0]) for trace in traces]
+    assert max(begun) < 60, begun  # Python may take longer to start than the first file lasts
     ends = [int(ask(trace, "SELECT COUNT(*) FROM waits WHERE kind = 'sleep' AND ended")[0][0]) for trace in traces]
     assert sum(ends) == 60, ends
 

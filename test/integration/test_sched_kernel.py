@@ -12,9 +12,9 @@ import pytest
 from lib import PROGRAMS, gotools, proc
 from lib.reports import GOTRACE, ns_of, shares, waits
 
-pytestmark = [pytest.mark.needs("perf"), pytest.mark.limit(180)]
+pytestmark = [pytest.mark.measured, pytest.mark.needs("perf"), pytest.mark.limit(180)]
 EVENTS = ["-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "-e", "sched:sched_wakeup_new"]
-SECONDS = 4
+SECONDS = 2
 FIRST_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO: tracepoints have the numbers that threads have there
 
 
@@ -63,7 +63,7 @@ def kernel(data):
     return threads
 
 
-@pytest.fixture(params=["go1.11", "go1.22", "go1.26"], scope="module")
+@pytest.fixture(params=["go1.11", pytest.param("go1.22", marks=pytest.mark.long), "go1.26"], scope="module")
 def run(request, tmp_path_factory):
     """(trace, thread → Times, as the tracepoints have it; thread → as the kernel counts) of a starved program."""
     directory = tmp_path_factory.mktemp("kernel")
@@ -86,7 +86,6 @@ def run(request, tmp_path_factory):
     return trace, threads, counted
 
 
-@pytest.mark.measured
 def test_states(run):
     """
     Within 2 % of the time; but where nothing says when a thread was woken, that is in its wait. And what the kernel saw
@@ -109,7 +108,6 @@ def test_states(run):
             assert abs(times["Runnable"] - truth.runnable) < most, (truth, times)
 
 
-@pytest.mark.measured
 def test_shares(run):
     """What `gotrace info` says, which has the account, too: within 1 %, seen by a hook or not."""
     trace, threads, counted = run
@@ -128,7 +126,6 @@ def test_shares(run):
             assert abs(share.queue - truth.runnable / percent) < points, (share, truth)
 
 
-@pytest.mark.measured
 def test_latency_profile(run):
     """What go tool trace has for it is what the kernel made threads wait for a CPU."""
     trace, threads, _ = run
@@ -139,7 +136,6 @@ def test_latency_profile(run):
     assert 0.95 * delays < profile < 1.05 * (delays + others), (profile, delays, others)
 
 
-@pytest.mark.measured
 def test_top(run):
     """`gotrace top --kind=sched` has all of the time in run queues, if not where all of it was."""
     trace, threads, counted = run

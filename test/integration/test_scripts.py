@@ -29,6 +29,8 @@ def test_steps(tmp_path):
     assert (tmp_path / "log").read_text().splitlines()[:2] == ["== The first: echo quiet", "quiet"]
 
 
+@pytest.mark.limit(180)
+@pytest.mark.long
 def test_names_of_packages():
     """Without installing, as any user; each group has those of the one before it."""
     before = []
@@ -51,6 +53,7 @@ def without_lttng(tmp_path):
 
 
 @pytest.mark.limit(120)
+@pytest.mark.long
 def test_bench_needs_only_the_tracers_it_measures(without_lttng):
     proc.run(["make", "-C", ROOT, "build/test/bench/floor"], timeout=60).ok()
     argv = [sys.executable, ROOT / "test/bench/run.py", "--tracers", "libgotrace", "--only", "^lock$", "--runs", "1"]
@@ -121,8 +124,8 @@ def test_no_more_than_five_are_flaky(gate, flaky, status):
 
 
 def test_what_fails_twice_fails_the_run(gate):
-    status, said = gate("def test_it(): assert not run()\n@pytest.mark.beside\ndef test_right(): pass\n")
-    assert status == 1 and said.endswith("\n1 passed, 1 failed, 0 flaky, 0 skipped\n"), said
+    status, said = gate("def test_it(): assert not run()\n@pytest.mark.beside\ndef test_right(): pass\ndef test_late(): assert run() > 1\n")
+    assert status == 1 and said.endswith("\n1 passed, 1 failed, 1 flaky, 0 skipped\n"), said
     assert "\nFAILED test/test_it.py::test_it: assert not 1\n" in said
 
 
@@ -141,11 +144,13 @@ def test_each_run_of_a_measured_test_has_new_fixtures(gate):
     assert status == 0 and said.endswith("\n2 passed, 0 failed, 0 flaky, 0 skipped\n"), said
 
 
-def test_a_test_that_breaks_pytest_fails_the_run(gate):
+def test_a_test_that_breaks_pytest_fails_the_run(gate, tmp_path):
     assert gate("import nothing_like_this\n")[0] == 1
     assert gate("@pytest.mark.chance\n@pytest.mark.measured\ndef test_it(): pass\n")[0] == 1
     assert gate("import os\ndef test_it(): os._exit(3)\n")[0] == 1
     assert gate("")[0] == 1  # no test at all
+    (tmp_path / "broken.py").write_text("def pytest_sessionfinish(): raise OSError\n")
+    assert gate("def test_it(): pass\n", "-p", "broken")[0] == 1
 
 
 def test_foreign_tests_are_left_out(gate):
@@ -153,6 +158,7 @@ def test_foreign_tests_are_left_out(gate):
 
 
 @pytest.mark.limit(300)
+@pytest.mark.long
 def test_each_benchmark_runs():
     """Once and briefly, bare and under the library: it fails where a row does not come out. Its numbers mean nothing here."""
     proc.run([sys.executable, ROOT / "test/bench/run.py", "--smoke"], timeout=280).ok()
@@ -162,3 +168,12 @@ def test_each_benchmark_runs():
 def test_a_benchmark_that_is_not_there_is_an_error(option):
     result = proc.run([sys.executable, ROOT / "test/bench/run.py", *option], timeout=30)
     assert result.returncode == 2 and "there are: " in result.stderr and not result.stdout
+
+
+@pytest.mark.parametrize("option, shown", [(None, "  CC\t{}\n"), ("V=1", "cc -std=gnu11 "), ("-s", "")])
+def test_make_shows_short_lines(tmp_path, option, shown):
+    """A command is one word and its target, `make V=1` shows the whole command, and `make -s` nothing."""
+    target = tmp_path / "encoder/base/log.o"
+    output = proc.run(["make", "--no-print-directory", "-C", ROOT, f"B={tmp_path}", "CC=cc", target, *filter(None, [option])]).ok().stdout
+    assert output.startswith(shown.format(target)) and (option == "V=1" or output == shown.format(target)), output
+    assert target.exists()

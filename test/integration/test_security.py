@@ -1,4 +1,4 @@
-"""What an attacker could place where the trace goes, who can read it, and what it tells of the program."""
+"""What an attacker could place where the trace goes, who can read it, and what it says about the program."""
 
 import os
 import stat
@@ -7,6 +7,8 @@ import pytest
 
 from lib import PROGRAMS, gotools, proc
 from lib.reports import GOTRACE
+
+pytestmark = pytest.mark.beside
 
 THREADS = [PROGRAMS / "threads", "4"]
 VICTIM = b"somebody's file\n" * 1000
@@ -120,7 +122,7 @@ def test_mode(tmp_path, mask, mode):
     assert stat.S_IMODE(result.trace.stat().st_mode) == 0o644
 
 
-@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.5", of=["go1.5", "go1.21", "go1.23", "go1.26"]))
 def test_no_text_of_the_program(tmp_path, format):
     """Arguments, environment, and what goes through its memory and descriptors stay where they are."""
     script = (
@@ -148,5 +150,5 @@ def test_single_threaded_program_without_room(tmp_path):
     os.mkfifo(tmp_path / "t.out")
     reader = os.open(tmp_path / "t.out", os.O_RDONLY | os.O_NONBLOCK)
     child = proc.spawn([PROGRAMS / "sleeps", "5"], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_QUIET": "1"}))
-    os.close(reader)  # before it ends or not: nobody reads
+    os.close(reader)  # before it ends or not: no process reads
     assert child.wait(15) == 0

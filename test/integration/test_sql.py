@@ -19,14 +19,14 @@ import time
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
-from lib.reports import GOTRACE, ns_of
+from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, UNIT_TESTS, gotools, proc
+from lib.reports import GOTRACE, ns_of, report
 
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "scripts/man/gotrace-sql.1.md").read_text()
 TOLERANCE = 0.05
 KINDS = ["sched", "sync", "network", "syscall", "sleep", "other", "unseen"]
 NAMED = [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 11]  # these have logs and annotations
-formats = pytest.mark.parametrize("format", gotools.FORMATS)
+formats = pytest.mark.parametrize("format", gotools.some("go1.5"))
 
 
 def ask(trace, statement, *options, **run):
@@ -100,7 +100,8 @@ def test_waits(traced, format):
 
 @pytest.mark.parametrize("sched", ["off", "on"])
 @pytest.mark.parametrize("program", ["truth", "rounds", "unended"])
-@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.5", of=["go1.5", "go1.21", "go1.23", "go1.26"]))
+@pytest.mark.beside
 def test_sums(traced, format, program, sched):
     """Those of each kind, of `gotrace top`: as many, and their time to the nanosecond."""
     trace = record(traced, format, program, GOTRACE_SCHED=sched, GOTRACE_SYSCALLS="all").trace
@@ -113,7 +114,7 @@ def test_sums(traced, format, program, sched):
         )
     }
     for kind in KINDS + ["all"]:
-        top = json.loads(proc.run([GOTRACE, "top", "--json", "--idle=none", f"--kind={kind}", trace]).ok().stdout)
+        top = report(trace, "top", "--idle=none", f"--kind={kind}")
         rows = [row for name, row in ours.items() if kind in (name, "all")]
         assert sum(row["n"] for row in rows) == top["count"] and sum(row["ns"] for row in rows) == top["total_ns"], (kind, ours)
     times = sql(trace, "SELECT * FROM thread_time")
@@ -126,18 +127,18 @@ def test_sums(traced, format, program, sched):
         assert sum(row[f"{kind}_ns"] for kind in ["running", *KINDS]) == row["lived_ns"], row
 
 
+@pytest.mark.beside
 def test_places(trace):
     """As `gotrace top` prints them."""
     places = {row["place"] for row in sql(trace, "SELECT place FROM waits_by_place WHERE kind = 'sync'")}
-    text = proc.run([GOTRACE, "top", "--idle=none", "--kind=sync", "-n", "1000", trace]).ok().stdout
-    rows = re.findall(r"^ *[\d.]+\w+ +[\d.]+% +[\d.]+% +\d+ +\S+ +\S+ +sync +(.*)$", text, re.M)
-    assert rows and places == set(rows)
+    rows = report(trace, "top", "--idle=none", "--kind=sync", "-n", "1000")["waits"]
+    assert rows and places == {row["place"] for row in rows}
     lines = sql(trace, "SELECT DISTINCT function, file FROM stack_lines WHERE function = 'lock_waiter'")
     assert [row["file"].endswith("truth.c") for row in lines] == [True], lines
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.11", of=["go1.11", "go1.23", "go1.26"]))
 def test_holds(tmp_path, format):
     """How long locks were held, each within 5 %, by whom and from where; and whose they were when waits began."""
     env = {"GOTRACE_FORMAT": format, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off", "GOTRACE_HOLD_MIN": "100us"}
@@ -174,7 +175,8 @@ def test_holds(tmp_path, format):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", NAMED)
+@pytest.mark.parametrize("format", gotools.some(of=NAMED))
+@pytest.mark.beside
 def test_annotations(traced, format):
     """Tasks, regions and logs of test/prog/annotations.c: how many, and how long."""
     result = record(traced, format, "annotations")
@@ -199,6 +201,7 @@ def test_annotations(traced, format):
 
 
 @formats
+@pytest.mark.beside
 def test_heap(traced, format):
     result = record(traced, format, "heap", "curve")
     live = int(re.search(r"^end (\d+)$", result.stdout, re.M)[1])
@@ -210,10 +213,11 @@ def test_heap(traced, format):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("format", ["go1.19", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some("go1.19", of=["go1.19", "go1.23", "go1.26"]))
+@pytest.mark.long
 def test_samples(traced, format):
     """As many as `gotrace top --cpu` counts, and in the functions that test/prog/cpu.c computes in."""
-    trace = record(traced, format, "cpu", "1", GOTRACE_CPU_HZ="200").trace
+    trace = record(traced, format, "cpu", "0.5", GOTRACE_CPU_HZ="200").trace
     head = proc.run([GOTRACE, "top", "--cpu", trace]).ok().stdout.splitlines()[0]
     found = {row["function"]: row["samples"] for row in sql(trace, "SELECT * FROM samples_by_function")}
     assert sum(found.values()) == int(re.search(r"(\d+) CPU samples", head)[1]) > 100
@@ -221,18 +225,16 @@ def test_samples(traced, format):
 
 
 @pytest.mark.measured
+@pytest.mark.beside
 def test_shares(traced):
     """As `gotrace info` prints them; and of what they are the sum."""
     trace = traced([PROGRAMS / "truth"]).ok().trace
-    text = proc.run([GOTRACE, "info", trace]).ok().stdout
-    shares = dict(re.findall(r"^ +(\d+)  \S+ +\S+ +\S+ +\S+ +([\d.]+)%", text, re.M))
+    threads = report(trace, "info")["by_thread"]
     rows = sql(trace, "SELECT tid, shares.* FROM shares JOIN threads ON threads.id = thread_id")
-    assert len(rows) == len(shares) > 10
+    assert len(rows) == len(threads) > 10
     for row in rows:
         parts = [row[f"{name}_ns"] for name in ("cpu", "queue", "sync", "network", "syscall", "sleep", "other", "unseen")]
         assert abs(sum(parts) - row["ns"]) <= 0.001 * row["ns"] + 10, row
-        assert abs(100 * row["cpu_ns"] / row["ns"] - float(shares[str(row["tid"])])) <= 0.1, row
-    threads = json.loads(proc.run([GOTRACE, "info", "--json", trace]).ok().stdout)["by_thread"]
     told = {(its["thread"]["tid"], its["ns"], its["cpu_ns"], its["runnable_ns"], its["unseen_ns"]) for its in threads}
     assert told == {tuple(row[f] for f in ("tid", "ns", "cpu_ns", "queue_ns", "unseen_ns")) for row in rows}
     assert not sql(trace, "SELECT * FROM shares JOIN threads ON threads.id = thread_id WHERE ns > end_ns - start_ns")
@@ -240,46 +242,11 @@ def test_shares(traced):
     assert 0 < used["shares"] <= used["cpu"]  # an account's own numbers may be more than were possible
 
 
-GO = """package main
-
-import (
-	"context"
-	"os"
-	"runtime/trace"
-	"sync"
-	"time"
-)
-
-var mu sync.Mutex
-
-func waiter(done chan bool) {
-	mu.Lock()
-	mu.Unlock()
-	done <- true
-}
-
-func main() {
-	file, _ := os.Create(os.Args[1])
-	trace.Start(file)
-	ctx, task := trace.NewTask(context.Background(), "work")
-	done := make(chan bool)
-	mu.Lock()
-	go waiter(done)
-	trace.WithRegion(ctx, "hold", func() { time.Sleep(50 * time.Millisecond) })
-	trace.Log(ctx, "key", "value")
-	mu.Unlock()
-	<-done
-	task.End()
-	trace.Stop()
-}
-"""
-
-
 @pytest.fixture(scope="module")
 def go_trace(tmp_path_factory):
     """What a Go program says of itself."""
     directory = tmp_path_factory.mktemp("go")
-    (directory / "main.go").write_text(GO)
+    shutil.copy(SOURCES / "sql/main.go", directory)
     (directory / "go.mod").write_text("module app\n")
     proc.run([gotools.build(directory, directory / "app"), directory / "t.out"]).ok()
     return directory / "t.out"
@@ -287,6 +254,7 @@ def go_trace(tmp_path_factory):
 
 @pytest.mark.measured
 @pytest.mark.limit(150)
+@pytest.mark.beside
 def test_go_programs(go_trace):
     """The traces that Go programs write of themselves."""
     assert sql(go_trace, "SELECT name, ended FROM tasks") == [{"name": "work", "ended": 1}]
@@ -339,6 +307,7 @@ def test_used_again(copy):
     assert left(os.path.dirname(copy)) == ["t.out", "t.out.db"]
 
 
+@pytest.mark.beside
 def test_nameless_threads(trace):
     """Are known by their routines in a list of the longest waits, waiters and wakers alike."""
     rows = sql(trace, "SELECT thread, waker_tid, waker FROM longest_waits WHERE tid NOT NULL")
@@ -399,7 +368,7 @@ def test_what_is_not_ours_stays(copy, what):
 @pytest.mark.beside
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_directory_that_is_not_writable(copy, tmp_path):
-    """In a temporary place, of which nothing stays."""
+    """In a temporary place, where no file stays."""
     directory, temporary = os.path.dirname(copy), tmp_path / "tmp"
     temporary.mkdir()
     script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
@@ -410,6 +379,7 @@ def test_directory_that_is_not_writable(copy, tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+@pytest.mark.beside
 def test_full_disk(large, tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", tmp_path], check=True)
     try:
@@ -420,16 +390,21 @@ def test_full_disk(large, tmp_path):
         subprocess.run(["umount", tmp_path], check=True)
 
 
+@pytest.mark.beside
 def test_ended_by_a_limit(large, tmp_path):
     """A signal in the middle of the import: no half database stays."""
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    proc.run([GOTRACE, "sql", "-o", tmp_path / "whole.db", large, "SELECT 1"], timeout=50).ok()
+    half = (tmp_path / "whole.db").stat().st_size // 2
+    (tmp_path / "whole.db").unlink()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (half, half))
     child = proc.spawn([GOTRACE, "sql", "-o", tmp_path / "t.db", large, "SELECT 1"], preexec_fn=limit)
     assert child.wait(50) == -signal.SIGXFSZ
     assert left(tmp_path) == []
 
 
+@pytest.mark.beside
 def test_ctrl_c(large, tmp_path):
-    """In the middle of the import, of which there is a file of another name then."""
+    """In the middle of the import, whose file has another name then."""
     ends = []
     while -signal.SIGINT not in ends and len(ends) < 20:  # it may be done before we come to it
         child = proc.spawn([GOTRACE, "sql", "-o", tmp_path / "t.db", large, "SELECT 1"], stdout=subprocess.DEVNULL)
@@ -450,6 +425,7 @@ def sql_of(database, statement):
     return rows
 
 
+@pytest.mark.beside
 def test_many_rows(large, tmp_path):
     """Whatever is written many at a time is all there, in its order; and SQLite finds it sound."""
     ask(large, "SELECT 1", "-o", tmp_path / "t.db").ok()
@@ -481,7 +457,8 @@ def test_no_trace(tmp_path):
     assert left(tmp_path) == before and not os.path.exists("/dev/zero.db")
 
 
-@pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.22", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some(of=["go1.11", "go1.21", "go1.22", "go1.23", "go1.26"]))
+@pytest.mark.beside
 def test_cut(traced, format):
     trace = record(traced, format, "truth").trace
     whole = sql(trace, "SELECT whole, lost_bytes, (SELECT count(*) FROM waits) AS waits FROM trace")[0]
@@ -492,6 +469,7 @@ def test_cut(traced, format):
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.26"])
+@pytest.mark.beside
 def test_damaged(traced, format, tmp_path):
     """A line that says so, or what can be read; nothing else, and no half database."""
     good = record(traced, format, "truth").trace.read_bytes()
@@ -618,12 +596,7 @@ def tables(trace):
 @pytest.mark.beside
 def test_man_page(trace):
     """Has every table and view with all columns, and those are what can be asked for."""
-    text = re.sub(r".\x08", "", proc.run(["mandoc", "-Tascii", "-Owidth=200", ROOT / "scripts/gotrace.1"]).ok().stdout)
-    (section,) = re.findall(r"^DATABASE\n(.*?)^ENVIRONMENT", text, re.M | re.S)
-    said = {
-        name: re.split(r",\s+", columns)
-        for name, columns in re.findall(r"^     (\w+)\s+((?:\w+,\s+)*\w+)\.(?=\s)", section, re.M)
-    }
+    said = {name: columns.split(", ") for name, columns in re.findall(r"^\*\*(\w+)\*\*\n:   `([\w, ]+)`\. ", PAGE, re.M)}
     assert said == tables(trace)
     for name in said:
         ask(trace, f"SELECT * FROM {name} LIMIT 1").ok()
@@ -631,9 +604,9 @@ def test_man_page(trace):
     assert all(re.search(rf"\b{name}\b", help_text) for name in said), set(said)
 
 
-def test_readme(tmp_path):
-    """Its examples, word for word, of a server that writes to the disk with its journal locked."""
-    examples = re.findall(r"```bash\n(gotrace sql .*?)```", README, re.S)
+def test_examples_of_the_man_page(tmp_path):
+    """The page's statements, word for word, of a server that writes to the disk with its journal locked."""
+    examples = re.findall(r"```bash\n(gotrace sql .*?)```", PAGE, re.S)
     assert len(examples) == 3
     env = {"GOTRACE_SYSCALL_MIN": "0"}
     proc.traced([PROGRAMS / "incidents", "fsync"], tmp_path / "t.out", env=env).ok()

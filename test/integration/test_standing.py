@@ -29,7 +29,7 @@ WITH_STACKS = ("go1.23", "go1.25", "go1.26")  # of what waits already when the t
 SLACK = 3e6  # ns, of a thread that is woken, on a busy machine
 
 attaching = pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is there for x86-64 only")
-pytestmark = pytest.mark.limit(120)
+pytestmark = [pytest.mark.measured, pytest.mark.limit(120)]
 
 
 class Standing:
@@ -98,7 +98,7 @@ def check_waits(trace, tids):
         waits = sql(trace, WAITED.format(found[name]))
         wait = waits[0]
         assert (wait["begin_ns"], wait["what"], wait["kind"]) == (0, *CALLS[what]), (name, wait)
-        if what == "signalled":  # a look may have met the handler, of which nothing else is told
+        if what == "signalled":  # a look may have met the handler, which is not printed otherwise
             assert {(w["what"], w["kind"]) for w in waits if w["kind"] != "sched"} == {CALLS[what]} and waits[-1]["ended"] == 0, waits
         elif when == "ever":
             assert wait["ended"] == 0 and wait["ns"] == length, (name, wait)
@@ -125,9 +125,8 @@ def check_ends(trace, tids, computed):
     return doubts
 
 
-@pytest.mark.measured
 @attaching
-@pytest.mark.parametrize("format", gotools.FORMATS)
+@pytest.mark.parametrize("format", gotools.some())
 def test_attached(tmp_path, format):
     """From the moment of the attach; in formats that can say so with the call and the lock."""
     trace = tmp_path / "t.out"
@@ -142,7 +141,6 @@ def test_attached(tmp_path, format):
         check_ends(trace, program.tids, computed)
 
 
-@pytest.mark.measured
 @attaching
 def test_started_later(tmp_path):
     """What went on before the recording did not stand there when it began."""
@@ -159,7 +157,6 @@ def test_started_later(tmp_path):
     check_waits(trace, left)
 
 
-@pytest.mark.measured
 def test_late_recording(tmp_path):
     """Of a program that has the library the same is known."""
     trace = tmp_path / "t.out"

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import PROGRAMS, ROOT, SINGLE, gotools
+
+pytestmark = pytest.mark.measured
 
 STARVED = PROGRAMS / "starved"
 WAYS = re.findall(r'{"(\w+)", by_\w+}', (ROOT / "test/prog/starved.c").read_text())
@@ -29,61 +31,24 @@ def waits_ms(events):
     return waits
 
 
-@pytest.mark.measured
 @pytest.mark.beside
 @pytest.mark.parametrize(
     "way, env",
-    [*((way, {}) for way in WAYS), *((way, env) for way in ("nanosleep", "poll") for env in MORE)],  # a wait and a call
+    [*((way, {}) for way in WAYS), *(pytest.param(way, env, marks=pytest.mark.long) for way in ("nanosleep", "poll") for env in MORE)],  # a wait and a call
     ids=str,
 )
 def test_a_wait_is_no_longer_than_its_time(traced, way, env):
     result = traced([STARVED, way], env=env).ok()
     gotools.check_all(result.trace)
-    waits = waits_ms(gotools.parse(result.trace))
-    assert len(waits) >= int(result.stdout) - 1 >= 3
-    assert max(waits) <= WAIT_MS + SLACK_MS, sorted(waits)[-5:]
+    waits = sorted(waits_ms(gotools.parse(result.trace)))
+    n, more_than_one = map(int, result.stdout.split())
+    assert len(waits) >= n - 1 >= 3
+    assert sum(wait > WAIT_MS + SLACK_MS for wait in waits) <= more_than_one <= n / 4, (more_than_one, waits[-5:])
 
 
-@pytest.mark.measured
-def test_who_lacks_the_mutex_then_waits_for_it(traced, tmp_path):
+def test_who_lacks_the_mutex_then_waits_for_it(traced):
     """A condition variable's waiter whose time is over, while another thread has the mutex: it is not said to lack a CPU."""
-    source = """
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static int waits;
-static void *late(void *arg)
-{
-    struct timespec until, begin, end;
-    pthread_mutex_lock(&mutex);
-    clock_gettime(CLOCK_REALTIME, &begin);
-    until = (struct timespec){begin.tv_sec + 1, begin.tv_nsec};
-    waits = 1;
-    pthread_cond_timedwait(&cond, &mutex, &until);
-    clock_gettime(CLOCK_REALTIME, &end);
-    pthread_mutex_unlock(&mutex);
-    printf("%ld", (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec);
-    return arg;
-}
-int main(void)
-{
-    pthread_t t;
-    pthread_create(&t, NULL, late, NULL);
-    for (int begun = 0; !begun;) {
-        pthread_mutex_lock(&mutex);
-        if ((begun = waits))
-            sleep(3);
-        pthread_mutex_unlock(&mutex);
-        usleep(1000);
-    }
-    pthread_join(t, NULL);
-    return 0;
-}
-"""
-    result = traced([proc.compile(source, tmp_path / "prog")]).ok()
+    result = traced([SINGLE / "starved/late"]).ok()
     ns = int(result.stdout)
     gotools.check_all(result.trace)
     events = gotools.parse(result.trace)

@@ -36,7 +36,7 @@ __attribute__((noinline, visibility("default"))) void outer(void)
 """
 MAIN = "void outer(void);\nint main(void) { outer(); return 0; } // line 2\n"
 NAMED = [("inner", "libx.so.c", 6), ("hidden", "libx.so.c", 10), ("outer", "libx.so.c", 15), ("main", "prog.c", 2)]
-formats = pytest.mark.parametrize("format", [f for f in gotools.FORMATS if f != "go1.5"])
+formats = pytest.mark.parametrize("format", gotools.some("go1.7", of=[f for f in gotools.FORMATS if f != "go1.5"]))
 
 
 def split(path, debug):
@@ -170,7 +170,7 @@ def test_in_steps(traced, tmp_path, host):
     assert trace.read_bytes() == data
 
 
-@pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some(of=["go1.21", "go1.23", "go1.26"]))
 def test_libraries_that_came_and_went(traced, tmp_path, format):
     """One after the other at one address: each keeps its own names."""
     libraries = []
@@ -287,6 +287,7 @@ def test_paths_do_not_control_the_terminal(traced, tmp_path, host):
     assert not [c for c in text if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160], text
 
 
+@pytest.mark.long
 def test_damaged_files_are_survived(traced, tmp_path):
     """Bytes changed at random: a message or a trace, never a touch of what is not its own. `make asan`."""
     chosen = random.Random(11)
@@ -320,7 +321,7 @@ def test_wrong_use(traced, tmp_path):
     env = {"DEBUGINFOD_URLS": ""}
     for argv, why in [
         ([trace], "go1.5 trace has no place"),
-        ([], "which trace"),
+        ([], "symbolize needs one trace: gotrace symbolize TRACE"),
         (["--debug-dir", tmp_path / "none", trace], "none: No such file"),
         (["-o", tmp_path / "no/such/place", tmp_path / "new"], "new: No such file"),
         (["-o", "/dev/null", again], "/dev/null is no regular file"),

@@ -3,10 +3,12 @@
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
+from lib.reports import GOTRACE
 
 pytestmark = pytest.mark.beside
 
@@ -52,22 +54,9 @@ def test_inlined_frames_with_debug_information(traced, tmp_path, flags):
     assert stack[0][1].endswith("prog.c") and stack[3][0] == "main"
 
 
-def test_function_within_a_function(traced, tmp_path):
+def test_function_within_a_function(traced):
     """GNU C: its code lies elsewhere than that of the one it stands in."""
-    source = """
-#include <time.h>
-int main(void)
-{
-    long ns = 1000000;
-    __attribute__((noinline)) void nested(void)
-    {
-        nanosleep(&(struct timespec){0, ns}, 0); // line 8
-    }
-    nested(); // line 10
-    return 0;
-}
-"""
-    program = proc.compile(source, tmp_path / "prog")
+    program = SINGLE / "symbols/nested"
     (stack,) = frames(traced([program]).ok().trace)
     assert functions_and_lines(stack)[:2] == [("nested", 8), ("main", 10)]
 
@@ -221,7 +210,7 @@ def test_link_that_leads_elsewhere_now(traced, tmp_path, start):
 
 def test_libdw_that_gives_up(traced, tmp_path):
     """An assertion of libdw's costs names, no more: in a program's only thread, which ends the recording, it is no jump."""
-    names = re.findall(r"^GT_DW\((\w+)\)", (ROOT / "symbolize/elfutils.def").read_text(), re.M)
+    names = re.findall(r"^GT_DW\((\w+)\)", (ROOT / "symbolize/elf/elfutils.def").read_text(), re.M)
     stubs = {name: f"void *{name}(void) {{ abort(); }}" for name in names}
     stubs["elf_version"] = "int elf_version(void) { return 1; }"
     libdw = ["#include <stdlib.h>", *stubs.values(), 'int lzma_stream_buffer_decode(void) { return 1; }']
@@ -234,3 +223,26 @@ def test_libdw_that_gives_up(traced, tmp_path):
     assert stacks
     for stack in stacks:
         assert [func for func, _, _ in stack[:2]] == ["outer", "main"], "no symbols, or libdw was another one"
+
+
+def test_a_large_library_that_is_made_shorter(tmp_path):
+    """Its debug information is mapped, not copied. Who strips the file in place must not end the program, which would go on without us."""
+    library = r"""
+        #include <unistd.h>
+        __asm__(".section .debug_types\n.zero 70 << 20\n.previous");
+        __attribute__((noinline)) int first(void) { return usleep(1000) + 1; }
+        __attribute__((noinline)) int second(void) { return usleep(1000) + 1; }
+    """
+    large = proc.compile(library, tmp_path / "liblarge.so", "-shared", "-fPIC", "-g0")
+    argv = [proc.compile(SOURCES / "symbols/waits_in.c", tmp_path / "program", f"-L{tmp_path}", "-llarge", f"-Wl,-rpath,{tmp_path}")]
+    env = {"LD_PRELOAD": LIBRARY, "GOTRACE_OUTPUT": tmp_path / "t.out", "GOTRACE_RING": "4M"}
+    child = proc.spawn(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    for n, name in enumerate(("first", "second")):
+        assert child.stdout.readline() == "waited\n"
+        proc.run([GOTRACE, "snapshot", child.pid, tmp_path / f"{n}.out"]).ok()
+        sites = {frame.func for event in gotools.parse(tmp_path / f"{n}.out") for frame in event.stack}
+        assert n or name in sites, sites
+        os.truncate(large, 1 << 20)
+        child.stdin.write("\n")
+        child.stdin.flush()
+    assert child.wait(30) == 0

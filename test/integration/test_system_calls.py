@@ -1,4 +1,4 @@
-"""preload/seccomp.c lists the system calls that the tracer may make. Here it is watched making them, in all its modes:
+"""preload/life/seccomp.c lists the system calls that the tracer may make. Here it is watched making them, in all its modes:
 libc's functions make others from one version to the next."""
 
 import functools
@@ -42,7 +42,7 @@ def listed(*tables):
     """Of those that this libc makes."""
     libc, found = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1]), set()
     for table in tables:
-        rows = re.search(rf"struct need {table}\[\] = {{(.*?)\n}};", (ROOT / "preload/seccomp.c").read_text(), re.S)[1]
+        rows = re.search(rf"struct need {table}\[\] = {{(.*?)\n}};", (ROOT / "preload/life/seccomp.c").read_text(), re.S)[1]
         rows = re.sub(r"#if !__GLIBC_PREREQ\(2, (\d+)\).*?#endif", lambda m: m[0] if libc < int(m[1]) else "", rows, flags=re.S)
         for when, minor, name in re.findall(r"{(?:(SINCE|UNTIL)\((\d+), )?SYS_(\w+)", rows):
             if not when or (libc >= int(minor)) == (when == "SINCE"):
@@ -76,7 +76,7 @@ def directory(tmp_path_factory):
 def test_what_is_made_is_listed(directory, way, options):
     bare, none = calls(way, None, directory)
     program, tracer = calls(way, options, directory)
-    threads = listed("threads_need", "handlers_need", "urgent_need", "usage_need", "channels_need")
+    threads = listed("threads_need", "handlers_need", "urgent_need", "usage_need", "channels_need", "file_locks_need")
     both = threads | listed("drain_needs", "watch_need")
     assert bare and not none and (tracer or way == "alone")
     assert not tracer - both - THREAD

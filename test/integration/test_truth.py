@@ -7,7 +7,7 @@ import pytest
 
 from lib import PROGRAMS, gotools
 
-RUNS = int(os.environ.get("TRUTH_RUNS", "5"))  # the claim in test/README.md is 200
+RUNS = int(os.environ.get("TRUTH_RUNS", "2"))  # the claim in test/README.md is 200
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
 
 # waiter, waker: kernel threads, 0 for none; ns: from call to return; arranged: how much of it the program brought about.
@@ -29,7 +29,7 @@ def goroutines(events):
 def waits(events):
     """(goroutine, leaf function) → its waits there, as (ns waiting, threads that ended it, the last one last).
 
-    A thread that was woken in vain blocks again at the same place; that is one wait with several wakers.
+    A thread with a spurious wake-up blocks again at the same place; that is one wait with several wakers.
     """
     found, now = collections.defaultdict(list), {}
     for e in events:
@@ -83,6 +83,7 @@ def test_name_is_a_label(traced):
     assert labels[0].g == 1
 
 
+@pytest.mark.measured
 def test_sleep_reason(traced):
     result = traced([PROGRAMS / "truth"]).ok()
     reasons = {e.stack[0].func: e.reason for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")}

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from lib import AARCH64, BUILT, LIBC, ROOT, gotools, proc
+from lib import AARCH64, BUILT, LIBC, ROOT, SINGLE, SOURCES, gotools, proc
 
 pytestmark = [
     pytest.mark.beside,
@@ -14,7 +14,7 @@ pytestmark = [
 ]
 
 CHECK = BUILT / "test/unwind/check.so"
-SOURCES = ROOT / "test/unwind"
+SCENES = ROOT / "test/unwind"
 
 
 def compared(argv, at_least, **options):
@@ -39,7 +39,7 @@ def test_c(tmp_path, compiler, flags):
     """Frames of all sizes, callbacks, signals at any instruction and on other stacks, coroutines, threads."""
     flags = flags.replace("native", "armv8.5-a" if AARCH64 else "native")
     argv = [compiler, "-std=gnu11", "-D_GNU_SOURCE", *flags.split(), "-o", tmp_path / "scenes"]
-    proc.run([*argv, SOURCES / "scenes.c", "-pthread"]).ok()
+    proc.run([*argv, SCENES / "scenes.c", "-pthread"]).ok()
     compared([tmp_path / "scenes"], 5000)
 
 
@@ -48,7 +48,7 @@ CXX = [("g++", "-O0"), ("g++", "-O3 -fomit-frame-pointer"), pytest.param("clang+
 
 @pytest.mark.parametrize("compiler, flags", CXX)
 def test_cxx(tmp_path, compiler, flags):
-    proc.run([compiler, *flags.split(), "-o", tmp_path / "cxx", SOURCES / "cxx.cc", "-pthread"]).ok()
+    proc.run([compiler, *flags.split(), "-o", tmp_path / "cxx", SCENES / "cxx.cc", "-pthread"]).ok()
     compared([tmp_path / "cxx"], 5000)
 
 
@@ -58,81 +58,22 @@ def test_deep_cxx(program):
     compared([BUILT / "test/bench" / program, "yield", "100", "3000"], 3000)
 
 
-PYTHON = """
-import ctypes, json, ssl, threading
-@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
-def compare(a, b):
-    return a[0] - b[0]
-values = (ctypes.c_int * 50)(*[i * 37 % 50 for i in range(50)])
-ctypes.CDLL(None).qsort(values, 50, 4, compare)
-def deep(n):
-    return deep(n - 1) + [1] * 100 if n else []
-threads = [threading.Thread(target=deep, args=(90,)) for _ in range(4)]
-[t.start() for t in threads], [t.join() for t in threads]
-json.loads(json.dumps(list(range(10000))))
-"""
-
-
 def test_python():
-    argv = [os.path.realpath(sys.executable), "-c", PYTHON]
+    argv = [os.path.realpath(sys.executable), SOURCES / "unwind/deep.py"]
     compared(argv, 10000, env={"PYTHONMALLOC": "malloc", "UNWINDCHECK_LIMIT": "30000"})
-
-
-RUST = """
-use std::{collections::HashMap, panic, thread};
-fn deep(n: u32) -> String { if n == 0 { panic!("expected") } format!("{}{}", n, deep(n - 1)) }
-fn main() {
-    let threads: Vec<_> = (0..4).map(|i| thread::spawn(move || {
-        let mut m = HashMap::new();
-        for k in 0..500 { m.insert(k, format!("{k}{i}")); thread::yield_now(); }
-        let _ = panic::catch_unwind(|| deep(40));
-        m.len()
-    })).collect();
-    for t in threads { t.join().unwrap(); }
-}
-"""
 
 
 @pytest.mark.needs("rustc")
 def test_rust(tmp_path):
-    (tmp_path / "p.rs").write_text(RUST)
-    proc.run(["rustc", "-O", "-o", tmp_path / "prog", tmp_path / "p.rs"], timeout=50).ok()
+    proc.run(["rustc", "-O", "-o", tmp_path / "prog", SOURCES / "unwind/panics.rs"], timeout=50).ok()
     compared([tmp_path / "prog"], 2000)
-
-
-LIBRARY = """
-#include <time.h>
-__attribute__((noinline)) void outer(void)
-{
-    volatile char room[SIZE];
-    struct timespec us = {0, 1000};
-    room[0] = 1;
-    nanosleep(&us, 0);
-    room[1] = 1;
-}
-"""
-LOADER = """
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        void *lib = dlopen(argv[i], RTLD_NOW);
-        void (*outer)(void) = (void (*)(void))dlsym(lib, "outer");
-        printf("%p\\n", (void *)outer);
-        outer();
-        dlclose(lib);
-    }
-    return 0;
-}
-"""
 
 
 def test_a_library_takes_the_place_of_another(traced, tmp_path):
     """The same code at the same addresses but for the size of its frame: an old layout would show."""
     sizes = [1000, 3000, 2000]
-    source = {n: proc.compile(LIBRARY, tmp_path / f"l{n}.so", "-shared", "-fPIC", "-O2", f"-DSIZE={n}") for n in sizes}
-    result = traced([proc.compile(LOADER, tmp_path / "loader"), *source.values()]).ok()
+    source = {n: proc.compile(SOURCES / "unwind/frame.c", tmp_path / f"l{n}.so", "-shared", "-fPIC", "-O2", f"-DSIZE={n}") for n in sizes}
+    result = traced([SINGLE / "unwind/loads", *source.values()]).ok()
     assert len(set(result.stdout.split())) == 1, "not at one address: the test tests nothing"
     stacks = [
         [f.func for f in e.stack[:3]]
@@ -142,37 +83,6 @@ def test_a_library_takes_the_place_of_another(traced, tmp_path):
     assert stacks == [["nanosleep", "outer", "main"]] * 3
 
 
-ONCE = """
-#include <pthread.h>
-#include <time.h>
-#define NOINLINE __attribute__((noinline))
-static pthread_once_t outer_once = PTHREAD_ONCE_INIT, inner_once = PTHREAD_ONCE_INIT;
-NOINLINE static void doze(void) { struct timespec us = {0, 1000}; nanosleep(&us, 0); __asm__ volatile(""); }
-NOINLINE static void deeper(void) { doze(); __asm__ volatile(""); }
-NOINLINE static void thrice(void)
-{
-    for (int i = 0; i < 3; i++) {
-        doze();
-        deeper();
-    }
-}
-static void inner(void) { thrice(); __asm__ volatile(""); }
-static void outer(void)
-{
-    thrice();
-    pthread_once(&inner_once, inner);
-    thrice();
-}
-int main(void)
-{
-    thrice();
-    pthread_once(&outer_once, outer);
-    thrice();
-    return 0;
-}
-"""
-
-
 # Return addresses that are signed: libunwind cannot follow them.
 SIGNED = [["-mbranch-protection=standard"]] if AARCH64 else []
 
@@ -180,13 +90,13 @@ SIGNED = [["-mbranch-protection=standard"]] if AARCH64 else []
 @pytest.mark.parametrize("flags", [[], *SIGNED])
 def test_no_frames_of_ours_in_the_middle(traced, tmp_path, flags):
     """Nor are they in the way of a stack that is found again."""
-    trace = traced([proc.compile(ONCE, tmp_path / "once", "-fno-inline", *flags)]).ok().trace
+    trace = traced([proc.compile(SOURCES / "unwind/once.c", tmp_path / "once", "-fno-inline", *flags)]).ok().trace
     stacks = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
     libc = re.compile(r"pthread_once|__libc_start|_start$")
     chains = [["thrice", "main"], ["thrice", "outer", "main"], ["thrice", "inner", "outer", "main"], ["thrice", "outer", "main"], ["thrice", "main"]]
     expected = [["nanosleep", *top, *chain] for chain in chains for top in [["doze"], ["doze", "deeper"]] * 3]
     assert [[f.func for f in stack if not libc.search(f.func)] for stack in stacks] == expected
-    assert not any("libgotrace" in f.file or "preload/" in f.file for stack in stacks for f in stack), stacks
+    assert not any("libgotrace.so" in f.file or "preload/" in f.file for stack in stacks for f in stack), stacks
 
 
 PICKED = """
@@ -206,7 +116,7 @@ int main(void) { volatile int n = outermost(2); return n; }
 @pytest.mark.skipif(not AARCH64, reason="on x86-64 ld.so keeps where its caller's frame is in a register that is not followed")
 @pytest.mark.parametrize("size", [8, 48, 3000])
 def test_while_a_function_is_bound(traced, tmp_path, size):
-    """What ld.so tells of its frames then leaves out what the procedure linkage table has pushed."""
+    """ld.so's tables of its frames then leave out what the procedure linkage table has pushed."""
     library = proc.compile(PICKED, tmp_path / "libpicked.so", "-shared", "-fPIC")
     program = proc.compile(PICKS, tmp_path / "picks", "-O2", f"-DSIZE={size}", "-Wl,-z,lazy", library)
     trace = traced([program], env=proc.EVERY_YIELD).ok().trace
@@ -217,50 +127,11 @@ def test_while_a_function_is_bound(traced, tmp_path, size):
     assert begin >= 4, f"not bound lazily: {stack}"  # at least _dl_fixup and its caller
 
 
-OVERFLOW = """
-#include <sched.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-static sigjmp_buf back;
-static volatile int depth;
-static void handler(int number) { sched_yield(); siglongjmp(back, number); }
-__attribute__((noinline)) static int down(int n)
-{
-    volatile char room[SIZE];
-    room[0] = 1;
-    depth = n;
-    return down(n + 1) + room[0];
-}
-static void *run(void *arg)
-{
-    stack_t alternate = {.ss_sp = malloc(65536), .ss_size = 65536};
-    sigaltstack(&alternate, 0);
-    if (!sigsetjmp(back, 1))
-        down(0);
-    printf("%d\\n", depth > 0);
-    return arg;
-}
-int main(void)
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
-    sigaction(SIGSEGV, &action, 0);
-    pthread_t thread;
-    pthread_create(&thread, 0, run, 0);
-    pthread_join(thread, 0);
-    run(0);
-    return 0;
-}
-"""
-
-
 @pytest.mark.parametrize("size", [24, 3000])
 def test_a_stack_that_ran_over(traced, tmp_path, size):
     """In the handler the interrupted stack pointer may stand where nothing can be read."""
     flags = ["-O1", "-fno-optimize-sibling-calls", f"-DSIZE={size}", "-w"]
-    result = traced([proc.compile(OVERFLOW, tmp_path / "overflow", *flags)], env=proc.EVERY_YIELD).ok()
+    result = traced([proc.compile(SOURCES / "unwind/overflow.c", tmp_path / "overflow", *flags)], env=proc.EVERY_YIELD).ok()
     assert result.stdout == "1\n1\n"
     yields = [e.stack for e in gotools.parse(result.trace) if e.is_go("Running", "Runnable")]
     handlers = [[f.func for f in stack[:2]] for stack in yields if stack]

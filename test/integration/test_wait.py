@@ -1,4 +1,4 @@
-"""gotrace --wait: a program that is killed has a whole trace all the same, and its parent sees what it would have seen."""
+"""gotrace --wait: a program that is killed has a whole trace nevertheless, and its parent sees what it would have seen."""
 
 import os
 import re
@@ -8,18 +8,9 @@ import subprocess
 import pytest
 import test_recover as box
 
-from lib import PROGRAMS, gotools, proc
+from lib import PROGRAMS, SOURCES, gotools, proc
 
 GOTRACE, pytestmark = box.GOTRACE, box.pytestmark
-SIGNALS = """
-import os, signal
-got = []
-for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
-    signal.signal(number, lambda its, _: got.append(its))
-print("ready", flush=True)
-while len(got) < 4: signal.pause()
-print(*got)
-"""
 
 
 def waiting(directory, *argv, options=()):
@@ -46,7 +37,7 @@ def killed(directory, *options, boxes=None):
 
 
 @pytest.mark.chance
-@pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
+@pytest.mark.parametrize("format", gotools.some(of=["go1.21", "go1.23", "go1.26"]))
 def test_killed(tmp_path, format):
     said = killed(tmp_path, f"--format={format}")
     assert re.fullmatch(rf"gotrace: {tmp_path}/t\.out: \d+ events (more than the file )?of process .*\n", said), said
@@ -90,7 +81,7 @@ def test_a_program_that_ends(tmp_path):
 
 def test_signals_are_the_programs(tmp_path):
     """Each once, in its order; our process goes on."""
-    child = waiting(tmp_path, "/usr/bin/python3", "-c", SIGNALS)
+    child = waiting(tmp_path, "/usr/bin/python3", SOURCES / "wait/signals.py")
     assert child.stdout.readline() == "ready\n"
     numbers = [signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH]
     for number in numbers:

@@ -10,9 +10,13 @@ AARCH64 = BUILD.name == "aarch64"  # runs by qemu: test_aarch64.py
 LIBRARY = ROOT / "libgotrace.so" if BUILD == ROOT / "build" else BUILD / "libgotrace.so"
 BUILT = BUILD if AARCH64 else ROOT / "build"  # what is not the library
 PROGRAMS = BUILT / "test/prog"
+SINGLE = BUILT / "test/single"  # programs of one test file each
+SOURCES = ROOT / "test/source"  # what tests compile or run themselves
 UNIT_TESTS = BUILD / "test/unit"
 HOSTILE = BUILT / "test/hostile"
+ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
 LIBC = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])  # 2.N
+FUTEX = 202 if os.uname().machine == "x86_64" else 98  # the number of futex(2)
 
 if not hasattr(collections.Counter, "total"):  # Python 3.9
     collections.Counter.total = lambda counter: sum(counter.values())

@@ -9,7 +9,7 @@ import time
 
 from . import gotools, proc
 
-_EXIT_LINE = re.compile(r"gotrace: (\S+): [\d.]+ KiB, (\d+) events in [\d.]+ s, ([^;\n]*;)")
+_EXIT_LINE = re.compile(r"gotrace: (\S+): [\d.]+ KiB, (\d+) events in [\d.]+ s, ([^;\n]*)")
 SPEAK = {"GOTRACE_QUIET": "0"}  # children, too
 _OUR_LINE = re.compile(r"^gotrace: .*\n", re.M)
 
@@ -24,7 +24,7 @@ def check_traces(trace, text):
     found = sorted(trace.parent.glob(trace.name + "*"))
     ended = {pathlib.Path(path): lost for path, _, lost in _EXIT_LINE.findall(text)}
     assert set(ended) == set(found) and found[0] == trace, f"{found} on disk; the exit lines:\n{text}"
-    assert set(ended.values()) == {"nothing lost;"}, text
+    assert set(ended.values()) == {"nothing lost"}, text
     assert text.count("gotrace: ") == len(found), f"the library said more than its exit lines:\n{text}"
     for path in found:
         gotools.check_all(path)

@@ -4,7 +4,7 @@ their seccomp profile. Needs root, unshare(1), setpriv(1) and libseccomp.so.2.
     unshare --mount --pid --net --ipc --uts --fork --kill-child python3 container.py [--restricted] [--add=CAPABILITY] ROOT DIR:PLACE... -- PROGRAM...
 
 Of this machine only /usr, /etc and what DIR:PLACE says are there, read-only but for a volume's "DIR:PLACE:rw". --restricted is
-what Kubernetes' strictest standard wants: another user than root, no capabilities, none to be had by exec either.
+what Kubernetes' strictest standard wants: another user than root, no capabilities, and none by exec either.
 """
 
 import ctypes

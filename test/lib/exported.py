@@ -43,7 +43,7 @@ def folded(trace, *options):
 def leaves(stacks):
     sums = collections.Counter()
     for frames, value in stacks:
-        sums[next(frame for frame in reversed(frames) if not frame.startswith("["))] += value
+        sums[next((frame for frame in reversed(frames) if not frame.startswith("[")), "(no stack)")] += value
     return sums
 
 
@@ -150,7 +150,7 @@ class Perfetto:
 
 
 def firefox(path):
-    """The profile, of which every column was compared with its table's length, and every index with what it is of."""
+    """The profile. Every column was compared with its table's length, and every index with what it is of."""
     profile = json.loads(path.read_text())
     shared, meta = profile["shared"], profile["meta"]
     tables = [shared[name] for name in shared if name != "stringArray"]

@@ -21,7 +21,14 @@ FORMATS = {
     **dict.fromkeys(["go1.11", "go1.19"], (19, None)),
     **{f"go1.{minor}": (minor, None) for minor in (21, 22, 23, 25, 26)},
 }
+EVERY_FORMAT = os.environ.get("FORMATS") == "all"
 VERSIONS = (19, 21, 22, 23, 25, 26)  # between them they read every format; scripts/get-go gets them
+
+
+def some(*own, of=FORMATS):
+    """The formats `of` these that a test is repeated in: a v1 and a v2 format, and those with something of their `own` in
+    what the test looks at. FORMATS=all: every one."""
+    return [format for format in of if EVERY_FORMAT or format in ("go1.21", "go1.23", *own)]
 
 
 @functools.cache
@@ -37,7 +44,7 @@ def find(version=None):
 def compiler():
     """A whole Go, of whichever version this machine has."""
     result = proc.run([ROOT / "scripts/find-go"])
-    assert result.returncode == 0, "no Go here; ./scripts/deps demo installs it"
+    assert result.returncode == 0, "no Go here; ./scripts/deps view installs it"
     return result.stdout.strip()
 
 
@@ -69,10 +76,11 @@ def program(go, name):
     return pathlib.Path(go).parent / name
 
 
-def readers_of(format):
-    """Minor version → path of each Go that reads this format."""
+def readers_of(format, every=EVERY_FORMAT):
+    """Minor version → path of Go: the oldest and the newest that read this format, or all that do."""
     first, last = FORMATS[format]
-    return {minor: go for minor, go in versions().items() if first <= minor <= (last or minor)}
+    readers = {minor: go for minor, go in versions().items() if first <= minor <= (last or minor)}
+    return readers if every else {minor: readers[minor] for minor in (min(readers), max(readers))}
 
 
 def read_all(go):
@@ -137,40 +145,54 @@ class Event:
 _HEAD = re.compile(r"M=(-?\d+) P=(-?\d+) G=(-?\d+) (\w+) Time=(-?\d+)")
 _TRANSITION = re.compile(r" (Go|Proc)ID=(\d+) (\w+)->(\w+)")
 _FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|\S+)')
-_FRAME = re.compile(r"\t(.*) @ 0x([0-9a-f]+)$")
+_FRAME = re.compile(r"\t(.*) @ 0x([0-9a-f]+)\n\t\t(.*):(\d+)\n")
 _PROGRESS = re.compile(r"^.* (Parsing|Splitting) trace\.\.\.\n", re.M)  # up to Go 1.22
-_POSITION = re.compile(r"\t\t(.*):(\d+)$")
+
+
+def _value(text):
+    """Of a field. Most that are quoted have nothing escaped, and literal_eval takes longer than all the rest."""
+    if text[0] != '"':
+        return text
+    return ast.literal_eval(text) if "\\" in text else text[1:-1]
 
 
 def _event(line, head):
     m, p, g, kind, time = head.groups()
     rest = line[head.end() :]
-    fields = {name: ast.literal_eval(v) if v[0] == '"' else v for name, v in _FIELD.findall(rest)}
-    event = Event(kind, int(time), int(m), int(p), int(g), fields)
+    event = Event(kind, int(time), int(m), int(p), int(g), {name: _value(text) for name, text in _FIELD.findall(rest)})
     if transition := _TRANSITION.search(rest):
         resource, ident, event.old, event.new = transition.groups()
         setattr(event, "goid" if resource == "Go" else "procid", int(ident))
     return event
 
 
+def _frame(lines):
+    if not (found := _FRAME.fullmatch(lines)):
+        raise ValueError(f"not understood: {lines!r}")
+    return Frame(found[1], found[3], int(found[4]), int(found[2], 16))
+
+
 def read_events(lines):
     """Yields the Events in the text that `go tool trace -d=parsed` prints."""
-    event = frames = function = None
+    event = stack = function = None
+    frames = {}  # the two lines of each → Frame: stacks are alike
     for line in lines:
-        line = line.rstrip("\n")
-        if head := _HEAD.match(line):
+        if line.startswith("\t\t"):
+            place = function + line
+            if not (frame := frames.get(place)):
+                frame = frames[place] = _frame(place)
+            stack.append(frame)
+        elif line[0] == "\t":
+            function = line
+        elif head := _HEAD.match(line):
             if event:
                 yield event
             event = _event(line, head)
-        elif line == "Stack=":
-            frames = event.stack
-        elif line == "TransitionStack=":
-            frames = event.transition_stack
-        elif position := _POSITION.match(line):
-            frames.append(Frame(function[1], position[1], int(position[2]), int(function[2], 16)))
-        elif match := _FRAME.match(line):
-            function = match
-        elif line:
+        elif line == "Stack=\n":
+            stack = event.stack
+        elif line == "TransitionStack=\n":
+            stack = event.transition_stack
+        elif line != "\n":
             raise ValueError(f"not understood: {line!r}")
     if event:
         yield event
@@ -205,12 +227,12 @@ def check_all(trace, **options):
         check(trace, go=go, **options)
 
 
-def parse(trace, *, go=None, timeout=120):
-    """All Events of a trace; fails the test if the tool finds anything wrong with it."""
+def parse(trace, *, go=None, timeout=120, stacks=True):
+    """All Events of a trace, with or without their stacks; fails the test if the tool finds anything wrong with it."""
     with tempfile.TemporaryFile("w+", errors="replace") as text:
         _dump(trace, go or find(), timeout, text)
         text.seek(0)
-        return list(read_events(text))
+        return list(read_events(text if stacks else (line for line in text if line.startswith("M="))))
 
 
 def count(trace, name, *, timeout=120):
@@ -235,7 +257,7 @@ def _dump(trace, go, timeout, stdout):
 
 def states(trace):
     """Thread → state of its goroutine → nanoseconds, from the events alone, by Go's own reader."""
-    events, now, times, of = parse(trace), {}, collections.defaultdict(collections.Counter), {}
+    events, now, times, of = parse(trace, stacks=False), {}, collections.defaultdict(collections.Counter), {}
     for e in events:
         if e.goid is None:
             continue

@@ -11,7 +11,7 @@ from . import gotools
 
 DIRECTORY = "DIRECTORY"  # stands for one that there is
 
-# Each switch of preload/options.c with a value of each class that it tells apart, also of those that it refuses.
+# Each switch of preload/control/options.c with a value of each class that it tells apart, also of those that it refuses.
 SWITCHES = {
     "GOTRACE_QUIET": ["", "0", "1", "loud"],
     "GOTRACE": ["on", "off", "maybe"],
@@ -47,7 +47,7 @@ MASKS = {"GOTRACE=off", "GOTRACE_START=manual", "GOTRACE_DELAY=1h", "GOTRACE_CHI
 # test/prog/matrix.c
 CHILDREN = ["none", "fork", "vfork", "spawn", "system", "popen", "raw_clone", "clone", "self", "another"]
 WHENS = ["never", "before", "after", "second", "handler"]
-DESCRIPTORS = ["dup", "dup2", "dup3", "fcntl", "pipe", "socketpair", "eventfd", "accept", "open", "closefrom", "close_range", "closes"]
+DESCRIPTORS = ["dup", "dup2", "dup3", "fcntl", "pipe", "socketpair", "eventfd", "accept", "open", "locks", "closefrom", "close_range", "closes"]
 ENDS = ["return", "exit", "_exit", "quick_exit", "abort", "SIGINT", "SIGTERM", "SIGKILL", "exec", "exec_other", "daemon"]
 PROGRAM = {"child": CHILDREN, "when": WHENS, "descriptor": DESCRIPTORS, "end": ENDS}
 

@@ -4,14 +4,21 @@ Every program gets a session, and so a process group, of its own. When its time 
 the test fails; `kill_all` does the same for whatever a test that failed or timed out has left behind.
 """
 
+import contextlib
 import dataclasses
+import fcntl
+import functools
 import os
 import pathlib
+import pty
 import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
+import termios
+import threading
 import time
 
 import pytest
@@ -24,7 +31,10 @@ CROSS = {name: [f"aarch64-linux-gnu-{name}"] for name in ("gcc", "g++")} | {
     name: [name, "--target=aarch64-linux-gnu"] for name in ("clang", "clang++")
 }
 
+_END = b"\0the end\0"  # of what a terminal shows
+
 _live = set()
+urgent = False  # what is started from here on has a CPU when it wants one, and so have its children: the mark `urgent`
 
 
 class Hang(AssertionError):
@@ -60,8 +70,20 @@ def repeat(argv, env):
     return " ".join(["env", *settings, *map(shlex.quote, argv)] if env else map(shlex.quote, argv))
 
 
+@functools.cache
+def _may_be_urgent():
+    return subprocess.run(["chrt", "-f", "1", "true"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def _be_urgent():
+    """The least real-time priority."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
 def spawn(argv, *, env=None, **popen):
     """Starts a program in a process group of its own. End it with `stop`."""
+    if urgent and _may_be_urgent():
+        popen["preexec_fn"] = _be_urgent
     emulator = _emulator(argv[0])
     if AARCH64 and not emulator and "LD_PRELOAD" in (env or {}):
         pytest.skip(f"{argv[0]} is not there for aarch64")
@@ -98,7 +120,7 @@ def kill_all():
         kill_group(child)
 
 
-def run(argv, *, env=None, timeout=30, cwd=None, stdin=None):
+def run(argv, *, env=None, timeout=90, cwd=None, stdin=None):
     """Runs a program to its end. `stdin` is text or None; `timeout` in seconds, after which the test fails."""
     env = _strings(env)
     begin = time.monotonic()
@@ -124,6 +146,33 @@ def run(argv, *, env=None, timeout=30, cwd=None, stdin=None):
     finally:
         kill_group(child)
     return Result(child.args, env, child.returncode, stdout, stderr, time.monotonic() - begin)
+
+
+def on_terminal(argv, *, columns=80, says="", env=None, timeout=90):
+    """Runs a program on a terminal that says `says`. What it shows, without carriage returns, is the result's stdout."""
+    env, begin = _strings(env), time.monotonic()
+    reader, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    child = spawn(argv, env=env, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.write(reader, says.encode())
+
+    def mark_end():
+        """A terminal that nobody has open may lose what was not read yet. So it stays open, and its end is a mark."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout)
+        kill_group(child)
+        os.write(terminal, _END)
+
+    ender = threading.Thread(target=mark_end)
+    ender.start()
+    shown = b""
+    while not shown.endswith(_END):
+        shown += os.read(reader, 65536)
+    ender.join()
+    os.close(reader)
+    os.close(terminal)
+    shown = shown.removesuffix(_END).decode(errors="replace").replace("\r\n", "\n")
+    return Result(child.args, env, child.returncode, shown, "", time.monotonic() - begin)
 
 
 def traced_env(trace, env=None):

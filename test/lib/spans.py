@@ -6,7 +6,7 @@ import re
 from . import BUILD, gotools, proc
 from .reports import GOTRACE
 
-SLACK = 1000  # ns: effects are told after causes
+SLACK = 1000  # ns: effects are written after causes
 
 
 def sums(trace, *window, where=True):

@@ -102,6 +102,12 @@ def slices(events):
     return found
 
 
+def within_generations(shown, events):
+    """Of these slices those that no generation ended in: a call that runs at that moment is shown, however short."""
+    ends = [e.time for e in events if e.kind == "Sync"]
+    return [s for s in shown if not any(s.start < end <= s.start + s.ns for end in ends)]
+
+
 REASON = {"sync": "sync", "cond": "sync.(*Cond).Wait", "network": "network", "syscall": "syscall"}
 
 

@@ -12,7 +12,7 @@ HEADER = 16
 
 def _events(table):
     """Number → (name, how many arguments follow the time; -1: no event of a thread), by the tables of encoder/."""
-    text = (ROOT / f"encoder/format_{table}.def").read_text()
+    text = (ROOT / f"encoder/format/format_{table}.def").read_text()
     rows = re.findall(r'^GT_EVENT\((\d+), \w+, "(\w+)", (-?\d+)', text, re.M)
     return {int(number): (name, int(args)) for number, name, args in rows}
 

@@ -1,37 +1,16 @@
 /*
  * Threads that use CPUs in ways that no event tells: account KIND=COUNT..., see `kinds`. When its
  * standard input ends each thread says what the kernel has counted of it: thread, kind, ns on CPUs,
- * ns in run queues, switches by itself, by others, pages read, ns that it waited by its own clock,
- * and ns since it began. It looks itself, between two turns: then it is not in a run queue, of
- * which the kernel would not have counted the time yet. Then the program ends, with all of them
+ * ns in run queues, voluntary switches, involuntary ones, pages read, ns that it waited by its own
+ * clock, and ns since it began. It looks itself, between two turns: then it is not in a run queue,
+ * whose time the kernel would not have counted yet. Then the program ends, with all of them
  * still at it.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-static void burn(long ns)
-{
-    struct timespec from, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
-    do
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < ns);
-}
+#include "program.h"
 
 static void spin(void)
 {
-    burn(1000000);
+    compute_ns(1000000);
 }
 
 static void pinned(void)
@@ -42,30 +21,23 @@ static void pinned(void)
     CPU_SET(0, &set);
     if (!done)
         done = 1 + sched_setaffinity(0, sizeof set, &set);
-    burn(1000000);
-}
-
-static unsigned long now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec;
+    compute_ns(1000000);
 }
 
 static __thread unsigned long waited;
 
 static void doze(void)
 {
-    unsigned long since = now();
+    unsigned long since = now_ns();
     nanosleep(&(struct timespec){0, 5000000}, NULL);
-    waited += now() - since;
+    waited += now_ns() - since;
 }
 
 /* As code that calls the kernel itself, past any hook. */
 static void hidden(void)
 {
     static const struct timespec time = {0, 20000000};
-    unsigned long since = now();
+    unsigned long since = now_ns();
 #if defined __x86_64__
     long r = SYS_nanosleep;
     __asm__ volatile("syscall" : "+a"(r) : "D"(&time), "S"(NULL) : "rcx", "r11", "memory");
@@ -74,8 +46,8 @@ static void hidden(void)
     register const void *a __asm__("x0") = &time, *b __asm__("x1") = NULL;
     __asm__ volatile("svc 0" : "+r"(a) : "r"(number), "r"(b) : "memory");
 #endif
-    waited += now() - since;
-    burn(5000000);
+    waited += now_ns() - since;
+    compute_ns(5000000);
 }
 
 /* Pages of a file that memory does not hold. */
@@ -101,15 +73,13 @@ static void fault(void)
 
 static void *brief(void *arg)
 {
-    burn(2000000);
+    compute_ns(2000000);
     return arg;
 }
 
 static void brood(void)
 {
-    pthread_t t;
-    pthread_create(&t, NULL, brief, NULL);
-    pthread_join(t, NULL);
+    RUN_THREADS(1, brief, NULL);
 }
 
 static const struct kind {
@@ -143,18 +113,19 @@ static void tell(char line[128], const char *name, unsigned long since)
     read_file(tid, "stat", stat);
     read_file(tid, "schedstat", schedstat);
     const char *switches = strstr(status, "\nvoluntary"), *end = strrchr(stat, ')');
-    sscanf(schedstat, "%lu %lu", &cpu, &queue);
+    if (sscanf(schedstat, "%lu %lu", &cpu, &queue) != 2) /* /proc is not there */
+        cpu = cpu_ns();
     sscanf(end ? end : "", ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %lu", &faults);
     sprintf(line, "%d %s %lu %lu %ld %ld %lu %lu %lu\n", tid, name, cpu, queue,
             switches ? atol(strchr(switches, ':') + 1) : 0,
             switches ? atol(strchr(strchr(switches, ':') + 1, ':') + 1) : 0, faults, waited,
-            now() - since);
+            now_ns() - since);
 }
 
 static void *run(void *arg)
 {
     const struct kind *kind = arg;
-    unsigned long since = now();
+    unsigned long since = now_ns();
     int i = __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED);
     pthread_setname_np(pthread_self(), kind->name);
     pthread_barrier_wait(&begun);
@@ -188,7 +159,7 @@ static void start(char *word)
 int main(int argc, char **argv)
 {
     char c, line[128];
-    unsigned long since = now();
+    unsigned long since = now_ns();
     for (int i = 1; i < argc; i++)
         start(argv[i]);
     printf("ready\n");

@@ -2,12 +2,7 @@
  * Makes all keys of thread-specific data that there are, while a thread waits that was there
  * before; then threads that use each of them. What it prints is known: see test_programs.py.
  */
-#include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "program.h"
 #include <threads.h>
 
 enum { THREADS = 20 };
@@ -49,7 +44,7 @@ static void *comes_later(void *arg)
 
 int main(void)
 {
-    pthread_t early, later;
+    pthread_t early;
     tss_t tss;
     pthread_barrier_init(&barrier, NULL, 2);
     pthread_create(&early, NULL, was_there, NULL);
@@ -60,8 +55,7 @@ int main(void)
     pthread_barrier_wait(&barrier);
     pthread_join(early, NULL);
     for (int i = 0; i < THREADS; i++) {
-        pthread_create(&later, NULL, comes_later, NULL);
-        pthread_join(later, NULL);
+        RUN_THREADS(1, comes_later, NULL);
     }
     use_all();
     printf("destroyed %d, wrong %d\n", destroyed / made, wrong);

@@ -2,31 +2,14 @@
  * A thread in each of many waits, named after it, until standard input ends. Writes "ready", and a
  * line for each wait that ends before that, with its result.
  */
+#include "program.h"
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/msg.h>
-#include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/sem.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static int silent[2], pair[2], listening, epoll, semaphores, messages, watch, locked, child;
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,25 +26,10 @@ static unsigned word;
 static _Atomic int over;
 static const struct timespec hour = {3600, 0};
 
-static long do_mutex(void)
-{
-    return pthread_mutex_lock(&cache_lock);
-}
-
-static long do_rdlock(void)
-{
-    return pthread_rwlock_rdlock(&written);
-}
-
-static long do_wrlock(void)
-{
-    return pthread_rwlock_wrlock(&written);
-}
-
-static long do_wrlock_readers(void)
-{
-    return pthread_rwlock_wrlock(&read_by);
-}
+CALL(do_mutex, pthread_mutex_lock(&cache_lock))
+CALL(do_rdlock, pthread_rwlock_rdlock(&written))
+CALL(do_wrlock, pthread_rwlock_wrlock(&written))
+CALL(do_wrlock_readers, pthread_rwlock_wrlock(&read_by))
 
 static long do_cond(void)
 {
@@ -69,15 +37,8 @@ static long do_cond(void)
     return pthread_cond_wait(&news, &other);
 }
 
-static long do_semaphore(void)
-{
-    return sem_wait(&slots);
-}
-
-static long do_barrier(void)
-{
-    return pthread_barrier_wait(&gate);
-}
+CALL(do_semaphore, sem_wait(&slots))
+CALL(do_barrier, pthread_barrier_wait(&gate))
 
 static void wait_in_once(void)
 {
@@ -85,20 +46,9 @@ static void wait_in_once(void)
     nanosleep(&hour, NULL);
 }
 
-static long do_once(void)
-{
-    return pthread_once(&once, wait_in_once);
-}
-
-static long do_join(void)
-{
-    return pthread_join(sleeper, NULL);
-}
-
-static long do_futex(void)
-{
-    return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-}
+CALL(do_once, pthread_once(&once, wait_in_once))
+CALL(do_join, pthread_join(sleeper, NULL))
+CALL(do_futex, syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0))
 
 static long do_poll(void)
 {
@@ -123,22 +73,9 @@ static long do_epoll_timed(void)
     return epoll_wait(epoll, &(struct epoll_event){0}, 1, 3600000);
 }
 
-static long do_accept(void)
-{
-    return accept(listening, NULL, NULL);
-}
-
-static long do_recv(void)
-{
-    char c;
-    return recv(pair[0], &c, 1, 0);
-}
-
-static long do_read(void)
-{
-    char c;
-    return read(silent[0], &c, 1);
-}
+CALL(do_accept, accept(listening, NULL, NULL))
+CALL(do_recv, recv(pair[0], &(char){0}, 1, 0))
+CALL(do_read, read(silent[0], &(char){0}, 1))
 
 static long do_inotify(void)
 {
@@ -146,25 +83,10 @@ static long do_inotify(void)
     return read(watch, events, sizeof events);
 }
 
-static long do_flock(void)
-{
-    return flock(locked, LOCK_EX);
-}
-
-static long do_sleep(void)
-{
-    return nanosleep(&hour, NULL);
-}
-
-static long do_sleep_left(void)
-{
-    return sleep(3600);
-}
-
-static long do_child(void)
-{
-    return waitpid(child, NULL, 0);
-}
+CALL(do_flock, flock(locked, LOCK_EX))
+CALL(do_sleep, nanosleep(&hour, NULL))
+CALL(do_sleep_left, sleep(3600))
+CALL(do_child, waitpid(child, NULL, 0))
 
 static long do_semop(void)
 {
@@ -185,20 +107,9 @@ static long do_msgrcv(void)
     return msgrcv(messages, &message, sizeof message.text, 0, 0);
 }
 
-static long do_sigtimedwait(void)
-{
-    return sigtimedwait(&usual, NULL, &hour);
-}
-
-static long do_sigwaitinfo(void)
-{
-    return sigwaitinfo(&usual, NULL);
-}
-
-static long do_pause(void)
-{
-    return pause();
-}
+CALL(do_sigtimedwait, sigtimedwait(&usual, NULL, &hour))
+CALL(do_sigwaitinfo, sigwaitinfo(&usual, NULL))
+CALL(do_pause, pause())
 
 static long do_spin(void)
 {

@@ -13,25 +13,7 @@
  *   closes      closes all descriptors behind its own, again and again
  *   execs       executes itself every 20 ms
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "program.h"
 #include "libc.h"
 
 static _Atomic bool over;
@@ -49,16 +31,6 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static struct timespec from_now(clockid_t clock, long ns)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    t.tv_nsec += ns;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
 }
 
 static void start(void *(*routine)(void *), const void *arg)
@@ -133,7 +105,7 @@ static int by_cond(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-    struct timespec until = from_now(CLOCK_REALTIME, TIMEOUT_MS * 1000000);
+    struct timespec until = after(CLOCK_REALTIME, TIMEOUT_MS * 1000000);
     pthread_mutex_lock(&mutex);
     int r = pthread_cond_timedwait(&cond, &mutex, &until);
     pthread_mutex_unlock(&mutex);

@@ -6,10 +6,8 @@
 
 #include <aio.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fts.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <linux/openat2.h>
@@ -17,33 +15,24 @@
 #include <mqueue.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <pwd.h>
 #include <resolv.h>
-#include <semaphore.h>
 #include <shadow.h>
 #include <spawn.h>
-#include <stddef.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/klog.h>
-#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/random.h>
-#include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <wchar.h>
 #include <wordexp.h>
@@ -71,10 +60,7 @@ static void close_all(void)
         RAW(SYS_close, opened[--opened_count]);
 }
 
-static void put(void)
-{
-    EXPECT(RAW(SYS_write, far, "abc\n", 4) == 4);
-}
+DO(put, EXPECT(RAW(SYS_write, far, "abc\n", 4) == 4))
 
 static void take(void)
 {
@@ -154,10 +140,7 @@ static void handle(void (*handler)(int), int flags)
     EXPECT(sigaction(SIGUSR1, &sa, NULL) == 0);
 }
 
-static void interrupt(void)
-{
-    EXPECT(RAW(SYS_tgkill, getpid(), parties[0].tid, SIGUSR1) == 0);
-}
+DO(interrupt, EXPECT(RAW(SYS_tgkill, getpid(), parties[0].tid, SIGUSR1) == 0))
 
 static void block_signal(void)
 {
@@ -175,41 +158,13 @@ static long do_read(void)
     return read(in, buffer, four);
 }
 
-static long do_readv(void)
-{
-    return readv(in, &vector, 1);
-}
-
-static long do_preadv2(void)
-{
-    return preadv2(in, &vector, 1, -1, 0);
-}
-
-static long do_write(void)
-{
-    return write(out, page, four);
-}
-
-static long do_writev(void)
-{
-    return writev(out, &vector, 1);
-}
-
-static long do_pwritev2(void)
-{
-    return pwritev2(out, &vector, 1, -1, 0);
-}
-
-static long write_block(void)
-{
-    return write(out, page, 1024);
-}
-
-static long writev_block(void)
-{
-    struct iovec block = {page, 1024};
-    return writev(out, &block, 1);
-}
+CALL(do_readv, readv(in, &vector, 1))
+CALL(do_preadv2, preadv2(in, &vector, 1, -1, 0))
+CALL(do_write, write(out, page, four))
+CALL(do_writev, writev(out, &vector, 1))
+CALL(do_pwritev2, pwritev2(out, &vector, 1, -1, 0))
+CALL(write_block, write(out, page, 1024))
+CALL(writev_block, writev(out, &(struct iovec){page, 1024}, 1))
 
 static void pty(void)
 {
@@ -222,10 +177,7 @@ static void pty(void)
     in = keep(RAW(SYS_openat, AT_FDCWD, name, O_RDWR | O_NOCTTY));
 }
 
-static void an_eventfd(void)
-{
-    in = far = keep(eventfd(0, 0));
-}
+DO(an_eventfd, in = far = keep(eventfd(0, 0)))
 
 static long read_eventfd(void)
 {
@@ -247,10 +199,7 @@ static void full_eventfd(void)
     EXPECT(RAW(SYS_write, out, &most, 8) == 8);
 }
 
-static long do_eventfd_write(void)
-{
-    return eventfd_write(out, 3);
-}
+CALL(do_eventfd_write, eventfd_write(out, 3))
 
 static void put_event(void)
 {
@@ -258,10 +207,7 @@ static void put_event(void)
     EXPECT(RAW(SYS_write, far, &value, 8) == 8);
 }
 
-static void a_timerfd(void)
-{
-    in = keep(timerfd_create(CLOCK_MONOTONIC, 0));
-}
+DO(a_timerfd, in = keep(timerfd_create(CLOCK_MONOTONIC, 0)))
 
 static long read_timer_after(uint64_t ns)
 {
@@ -274,10 +220,7 @@ static long read_timer_after(uint64_t ns)
     return read(in, &value, 8);
 }
 
-static long read_timerfd(void)
-{
-    return read_timer_after(TIMEOUT);
-}
+CALL(read_timerfd, read_timer_after(TIMEOUT))
 
 /*
  * Ten calls of 1 ms, each followed by 9 ms of computing. One that came back late may have begun
@@ -352,10 +295,7 @@ static long read_or_sem_wait(void)
     return sem_wait(&posted);
 }
 
-static void cancel(void)
-{
-    EXPECT(pthread_cancel(parties[0].thread) == 0);
-}
+DO(cancel, EXPECT(pthread_cancel(parties[0].thread) == 0))
 
 static int far_pipe;
 
@@ -419,17 +359,10 @@ static void fifo(void)
     EXPECT(mkfifo(path, 0600) == 0);
 }
 
-static void open_reader(void)
-{
-    keep(RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK));
-}
+DO(open_reader, keep(RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK)))
+DO(open_writer, keep(RAW(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK)))
 
-static void open_writer(void)
-{
-    keep(RAW(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK));
-}
-
-/* What was opened, if it was. */
+/* Keeps the descriptor that the call opened, if it did. */
 static void result_over(void)
 {
     if (result_fd >= 0)
@@ -450,20 +383,9 @@ static long gave(int fd)
     return fd < 0 ? -1 : 0;
 }
 
-static long open_read(void)
-{
-    return gave(open(path, read_only));
-}
-
-static long open_write(void)
-{
-    return gave(open(path, write_only));
-}
-
-static long open_at(void)
-{
-    return gave(openat(AT_FDCWD, path, read_only));
-}
+CALL(open_read, gave(open(path, read_only)))
+CALL(open_write, gave(open(path, write_only)))
+CALL(open_at, gave(openat(AT_FDCWD, path, read_only)))
 
 static int (*by_openat2)(int, const char *, const struct open_how *, size_t);
 
@@ -482,10 +404,7 @@ static long open_at2(void)
     return gave(by_openat2(AT_FDCWD, path, &how, sizeof how));
 }
 
-static long create(void)
-{
-    return gave(creat(path, 0600));
-}
+CALL(create, gave(creat(path, 0600)))
 
 static void file_to_pipe(void)
 {
@@ -493,10 +412,7 @@ static void file_to_pipe(void)
     in = a_file();
 }
 
-static long do_sendfile(void)
-{
-    return sendfile(out, in, NULL, 4);
-}
+CALL(do_sendfile, sendfile(out, in, NULL, 4))
 
 static void two_pipes(void)
 {
@@ -506,15 +422,8 @@ static void two_pipes(void)
     out = fd[1];
 }
 
-static long do_splice(void)
-{
-    return splice(in, NULL, out, NULL, 4, 0);
-}
-
-static long do_tee(void)
-{
-    return tee(in, out, 4, 0);
-}
+CALL(do_splice, splice(in, NULL, out, NULL, 4, 0))
+CALL(do_tee, tee(in, out, 4, 0))
 
 /* Two open descriptions of one file; the main thread has locked it. */
 static void two_descriptions(void)
@@ -531,10 +440,7 @@ static void hold_flock(void)
     EXPECT(RAW(SYS_flock, far, LOCK_EX) == 0);
 }
 
-static void give_flock(void)
-{
-    EXPECT(RAW(SYS_flock, far, LOCK_UN) == 0);
-}
+DO(give_flock, EXPECT(RAW(SYS_flock, far, LOCK_UN) == 0))
 
 static long ofd(int type)
 {
@@ -548,38 +454,17 @@ static void hold_record(void)
     EXPECT(ofd(F_WRLCK) == 0);
 }
 
-static void give_record(void)
-{
-    EXPECT(ofd(F_UNLCK) == 0);
-}
-
-static long do_flock(void)
-{
-    return flock(in, LOCK_EX);
-}
-
-static long do_lockf(void)
-{
-    return lockf(in, F_LOCK, 0);
-}
-
-static long fcntl_posix(void)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(in, F_SETLKW, &lock);
-}
-
-static long fcntl_ofd(void)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(in, F_OFD_SETLKW, &lock);
-}
+DO(give_record, EXPECT(ofd(F_UNLCK) == 0))
+CALL(do_flock, flock(in, LOCK_EX))
+CALL(do_lockf, lockf(in, F_LOCK, 0))
+CALL(fcntl_posix, fcntl(in, F_SETLKW, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}))
+CALL(fcntl_ofd, fcntl(in, F_OFD_SETLKW, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}))
 
 /* Children and signals ------------------------------------------------------------------------- */
 
 static long child;
 
-/* Made so that nobody notices; ends with 7 when it is told to. */
+/* Made by a system call that no hook sees; ends with 7 when it can read a byte. */
 static void a_child(void)
 {
     empty_pipe();
@@ -681,10 +566,7 @@ static long sigtimedwait_timeout(void)
     return sigtimedwait(&set, NULL, &soon);
 }
 
-static void handler(void)
-{
-    handle(handled, 0);
-}
+DO(handler, handle(handled, 0))
 
 static long do_sigsuspend(void)
 {
@@ -704,10 +586,7 @@ static long do_sigpause(void)
     return __xpg_sigpause(SIGUSR1);
 }
 
-static long do_pause(void)
-{
-    return pause();
-}
+CALL(do_pause, pause())
 
 /* Queues --------------------------------------------------------------------------------------- */
 
@@ -730,25 +609,10 @@ static void msg_full(void)
         ;
 }
 
-static void msg_over(void)
-{
-    EXPECT(msgctl(queue, IPC_RMID, NULL) == 0);
-}
-
-static long do_msgsnd(void)
-{
-    return msgsnd(queue, &message, sizeof message.text, 0);
-}
-
-static long do_msgrcv(void)
-{
-    return msgrcv(queue, page, 8, 0, 0);
-}
-
-static void msg_put(void)
-{
-    EXPECT(RAW(SYS_msgsnd, queue, &message, 4, 0) == 0);
-}
+DO(msg_over, EXPECT(msgctl(queue, IPC_RMID, NULL) == 0))
+CALL(do_msgsnd, msgsnd(queue, &message, sizeof message.text, 0))
+CALL(do_msgrcv, msgrcv(queue, page, 8, 0, 0))
+DO(msg_put, EXPECT(RAW(SYS_msgsnd, queue, &message, 4, 0) == 0))
 
 static void msg_take(void)
 {
@@ -764,32 +628,11 @@ static void sem_set(void)
     EXPECT(queue >= 0);
 }
 
-static void sem_set_over(void)
-{
-    EXPECT(semctl(queue, 0, IPC_RMID) == 0);
-}
-
-static long do_semop(void)
-{
-    return semop(queue, &down, 1);
-}
-
-static long do_semtimedop(void)
-{
-    struct timespec late = {10, 0};
-    return semtimedop(queue, &down, 1, &late);
-}
-
-static long semtimedop_timeout(void)
-{
-    struct timespec soon = {0, TIMEOUT};
-    return semtimedop(queue, &down, 1, &soon);
-}
-
-static void sem_up(void)
-{
-    EXPECT(RAW(SYS_semtimedop, queue, &up, 1, NULL) == 0);
-}
+DO(sem_set_over, EXPECT(semctl(queue, 0, IPC_RMID) == 0))
+CALL(do_semop, semop(queue, &down, 1))
+CALL(do_semtimedop, semtimedop(queue, &down, 1, &(struct timespec){10, 0}))
+CALL(semtimedop_timeout, semtimedop(queue, &down, 1, &(struct timespec){0, TIMEOUT}))
+DO(sem_up, EXPECT(RAW(SYS_semtimedop, queue, &up, 1, NULL) == 0))
 
 static void mq_new(void)
 {
@@ -799,10 +642,7 @@ static void mq_new(void)
     EXPECT(mq_unlink(path) == 0);
 }
 
-static void mq_put(void)
-{
-    EXPECT(RAW(SYS_mq_timedsend, queue, "abc", 4, 0, NULL) == 0);
-}
+DO(mq_put, EXPECT(RAW(SYS_mq_timedsend, queue, "abc", 4, 0, NULL) == 0))
 
 static void mq_take(void)
 {
@@ -816,15 +656,8 @@ static void mq_full(void)
     mq_put();
 }
 
-static long do_mq_send(void)
-{
-    return mq_send(queue, "abc", 4, 0);
-}
-
-static long do_mq_receive(void)
-{
-    return mq_receive(queue, page, 8, NULL);
-}
+CALL(do_mq_send, mq_send(queue, "abc", 4, 0))
+CALL(do_mq_receive, mq_receive(queue, page, 8, NULL))
 
 static long do_mq_timedsend(void)
 {
@@ -887,11 +720,7 @@ static void io_started(void)
     EXPECT(RAW(SYS_io_submit, context, 1, list) == 1);
 }
 
-static long do_io_getevents(void)
-{
-    struct io_event event;
-    return syscall(SYS_io_getevents, context, 1, 1, &event, NULL);
-}
+CALL(do_io_getevents, syscall(SYS_io_getevents, context, 1, 1, &(struct io_event){0}, NULL))
 
 static void io_over(void)
 {
@@ -977,20 +806,9 @@ static long do_getline(void)
     return getline(&line, &size, stream);
 }
 
-static long do_fwrite(void)
-{
-    return (long)fwrite(page, 1, four, stream);
-}
-
-static long do_fflush(void)
-{
-    return fflush(stream);
-}
-
-static long do_fclose(void)
-{
-    return fclose(stream);
-}
+CALL(do_fwrite, (long)fwrite(page, 1, four, stream))
+CALL(do_fflush, fflush(stream))
+CALL(do_fclose, fclose(stream))
 
 static int number_of_letters(void)
 {
@@ -1001,25 +819,10 @@ static int number_of_letters(void)
 static int (*volatile by_getc_unlocked)(FILE *) = getc_unlocked;
 static int (*volatile by_putc_unlocked)(int, FILE *) = putc_unlocked;
 
-static long do_getc_unlocked(void)
-{
-    return by_getc_unlocked(stream);
-}
-
-static long do_putc_unlocked(void)
-{
-    return by_putc_unlocked('a', stream);
-}
-
-static long do_uflow(void)
-{
-    return getc_unlocked(stream);
-}
-
-static long do_overflow(void)
-{
-    return putc_unlocked('a', stream);
-}
+CALL(do_getc_unlocked, by_getc_unlocked(stream))
+CALL(do_putc_unlocked, by_putc_unlocked('a', stream))
+CALL(do_uflow, getc_unlocked(stream))
+CALL(do_overflow, putc_unlocked('a', stream))
 
 static long do_fscanf(void)
 {
@@ -1033,10 +836,7 @@ static long do_fwscanf(void)
     return fwscanf(stream, L"%15ls", word) + (long)wcslen(word);
 }
 
-static long do_fgetwc(void)
-{
-    return (long)fgetwc(stream);
-}
+CALL(do_fgetwc, (long)fgetwc(stream))
 
 static long do_fgetws(void)
 {
@@ -1044,59 +844,22 @@ static long do_fgetws(void)
     return fgetws(buffer, (int)four + 1, stream) ? (long)wcslen(buffer) : -1;
 }
 
-static long do_fputwc(void)
-{
-    return (long)fputwc(L'a', stream);
-}
-
-static long do_fputws(void)
-{
-    return fputws(L"abc", stream) < 0;
-}
-
-static long do_fwprintf(void)
-{
-    return fwprintf(stream, L"%d", number_of_letters());
-}
-
-static long do_dprintf(void)
-{
-    return dprintf(out, "%s %d", "abc", number_of_letters());
-}
-
-static long do_freopen(void)
-{
-    return freopen("/dev/null", "w", stream) == stream;
-}
+CALL(do_fputwc, (long)fputwc(L'a', stream))
+CALL(do_fputws, fputws(L"abc", stream) < 0)
+CALL(do_fwprintf, fwprintf(stream, L"%d", number_of_letters()))
+CALL(do_dprintf, dprintf(out, "%s %d", "abc", number_of_letters()))
+CALL(do_freopen, freopen("/dev/null", "w", stream) == stream)
 
 int _IO_getc(FILE *file); /* what getc was in programs built with a glibc before 2.28 */
 int _IO_putc(int c, FILE *file);
 
-static long do_IO_getc(void)
-{
-    return _IO_getc(stream);
-}
-
-static long do_IO_putc(void)
-{
-    return _IO_putc('a', stream);
-}
-
-static long do_getw(void)
-{
-    return getw(stream);
-}
-
-static long do_putw(void)
-{
-    return putw(1, stream);
-}
+CALL(do_IO_getc, _IO_getc(stream))
+CALL(do_IO_putc, _IO_putc('a', stream))
+CALL(do_getw, getw(stream))
+CALL(do_putw, putw(1, stream))
 
 /* Writes what is in the buffer before it finds out that a pipe has no places. */
-static long do_fseek(void)
-{
-    return fseek(stream, 0, SEEK_SET);
-}
+CALL(do_fseek, fseek(stream, 0, SEEK_SET))
 
 static long do_rewind(void)
 {
@@ -1116,10 +879,7 @@ static long do_flockfile(void)
     return 0;
 }
 
-static void unlock_stream(void)
-{
-    funlockfile(stream);
-}
+DO(unlock_stream, funlockfile(stream))
 
 static char words[64];
 
@@ -1155,10 +915,7 @@ static void piped(void)
     EXPECT(stream);
 }
 
-static long do_pclose(void)
-{
-    return WEXITSTATUS(pclose(stream));
-}
+CALL(do_pclose, WEXITSTATUS(pclose(stream)))
 
 /* Sockets -------------------------------------------------------------------------------------- */
 
@@ -1180,10 +937,7 @@ static void listener(void)
     EXPECT(listen(in, 0) == 0);
 }
 
-static void connect_raw(void)
-{
-    EXPECT(RAW(SYS_connect, a_socket(SOCK_NONBLOCK), &address, address_size) == 0);
-}
+DO(connect_raw, EXPECT(RAW(SYS_connect, a_socket(SOCK_NONBLOCK), &address, address_size) == 0))
 
 static void full_listener(void)
 {
@@ -1192,25 +946,10 @@ static void full_listener(void)
     out = a_socket(0);
 }
 
-static void accept_raw(void)
-{
-    keep(RAW(SYS_accept4, in, NULL, NULL, 0));
-}
-
-static long do_accept(void)
-{
-    return gave(accept(in, NULL, NULL));
-}
-
-static long do_accept4(void)
-{
-    return gave(accept4(in, NULL, NULL, SOCK_CLOEXEC));
-}
-
-static long do_connect(void)
-{
-    return connect(out, (struct sockaddr *)&address, address_size);
-}
+DO(accept_raw, keep(RAW(SYS_accept4, in, NULL, NULL, 0)))
+CALL(do_accept, gave(accept(in, NULL, NULL)))
+CALL(do_accept4, gave(accept4(in, NULL, NULL, SOCK_CLOEXEC)))
+CALL(do_connect, connect(out, (struct sockaddr *)&address, address_size))
 
 static long do_recv(void)
 {
@@ -1224,11 +963,7 @@ static long do_recvfrom(void)
     return recvfrom(in, buffer, four, 0, NULL, NULL);
 }
 
-static long do_recvmsg(void)
-{
-    struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-    return recvmsg(in, &header, 0);
-}
+CALL(do_recvmsg, recvmsg(in, &(struct msghdr){.msg_iov = &vector, .msg_iovlen = 1}, 0))
 
 static long do_recvmmsg(void)
 {
@@ -1243,20 +978,9 @@ static void timed_socket(void)
     EXPECT(setsockopt(in, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0);
 }
 
-static void shut(void)
-{
-    EXPECT(RAW(SYS_shutdown, far, SHUT_WR) == 0);
-}
-
-static long do_send(void)
-{
-    return send(out, page, 1024, 0);
-}
-
-static long do_sendto(void)
-{
-    return sendto(out, page, 1024, 0, NULL, 0);
-}
+DO(shut, EXPECT(RAW(SYS_shutdown, far, SHUT_WR) == 0))
+CALL(do_send, send(out, page, 1024, 0))
+CALL(do_sendto, sendto(out, page, 1024, 0, NULL, 0))
 
 static long do_sendmsg(void)
 {
@@ -1272,17 +996,8 @@ static long do_sendmmsg(void)
     return sendmmsg(out, &header, 1, 0);
 }
 
-static long do_poll(void)
-{
-    struct pollfd fds[4] = {{in, POLLIN, 0}};
-    return poll(fds, four - 3, 10000);
-}
-
-static long poll_timeout(void)
-{
-    struct pollfd fds[4] = {{in, POLLIN, 0}};
-    return poll(fds, four - 3, TIMEOUT / MS);
-}
+CALL(do_poll, poll((struct pollfd[4]){{in, POLLIN, 0}}, four - 3, 10000))
+CALL(poll_timeout, poll((struct pollfd[4]){{in, POLLIN, 0}}, four - 3, TIMEOUT / MS))
 
 static long do_ppoll(void)
 {
@@ -1300,11 +1015,7 @@ static long do_select(void)
     return select(in + 1, &set, NULL, NULL, &late);
 }
 
-static long select_timeout(void)
-{
-    struct timeval soon = {0, TIMEOUT / 1000};
-    return select(0, NULL, NULL, NULL, &soon);
-}
+CALL(select_timeout, select(0, NULL, NULL, NULL, &(struct timeval){0, TIMEOUT / 1000}))
 
 static long do_pselect(void)
 {
@@ -1325,23 +1036,9 @@ static void an_epoll(void)
     EXPECT(epoll_ctl(epoll, EPOLL_CTL_ADD, in, &event) == 0);
 }
 
-static long do_epoll_wait(void)
-{
-    struct epoll_event event;
-    return epoll_wait(epoll, &event, 1, 10000);
-}
-
-static long epoll_wait_timeout(void)
-{
-    struct epoll_event event;
-    return epoll_wait(epoll, &event, 1, TIMEOUT / MS);
-}
-
-static long do_epoll_pwait(void)
-{
-    struct epoll_event event;
-    return epoll_pwait(epoll, &event, 1, 10000, NULL);
-}
+CALL(do_epoll_wait, epoll_wait(epoll, &(struct epoll_event){0}, 1, 10000))
+CALL(epoll_wait_timeout, epoll_wait(epoll, &(struct epoll_event){0}, 1, TIMEOUT / MS))
+CALL(do_epoll_pwait, epoll_pwait(epoll, &(struct epoll_event){0}, 1, 10000, NULL))
 
 #if __GLIBC_PREREQ(2, 35)
 static void an_epoll_of_ns(void)
@@ -1400,7 +1097,7 @@ static long do_getaddrinfo(void)
     return result;
 }
 
-/* What is asked directly, by a state of libc's or one of its own. */
+/* Direct queries, with libc's state or one of the program's own. */
 
 static unsigned char reply[512];
 
@@ -1607,10 +1304,7 @@ static void a_tree(void)
     EXPECT(tree);
 }
 
-static void tree_over(void)
-{
-    fts_close(tree);
-}
+DO(tree_over, fts_close(tree))
 
 int umount2(const char *path, int flags); /* <sys/mount.h> and <linux/fs.h> do not go together */
 
@@ -1680,6 +1374,10 @@ static long nothing_there(void)
 #define RES(name) "__res_" name
 #endif
 
+/*
+ * Kinds of rows: S, a system call that waits; N, a wait for the network; X, a system call that
+ * cannot wait, made three times; T, the same on a file that has a name.
+ */
 /* clang-format off: a row is a line */
 #define S(...)                          \
     {                                   \
@@ -1693,7 +1391,6 @@ static long nothing_there(void)
     {                                                                        \
         __VA_ARGS__, .class = "syscall", .kind = COUNTED, .after = close_all \
     }
-/* Of a file by its name. */
 #define T(name, call)                                                        \
     {                                                                        \
         name, name, a_named_file, call, .class = "syscall", .kind = COUNTED, \
@@ -1714,7 +1411,7 @@ static const struct row table[] = {
     S("read-interrupted", "read", interruptible, do_read, interrupt, .after = close_all),
     S("read-restarted", "read", restartable, do_read, interrupt_then_put, .after = close_all),
     S("read-handler-posts", "read", posting_handler, read_or_sem_wait, interrupt_then_put,
-      .after = close_all, .threads = 2),
+      .after = close_all, .threads = 2, .at_futex = 1),
     S("read-cancelled", "read", empty_pipe, do_read, cancel, .after = close_all),
     S("open-fifo", "open", fifo, open_read, open_writer, .after = fifo_over),
     S("open-fifo-write", "open", fifo, open_write, open_reader, .after = fifo_over),
@@ -1750,7 +1447,8 @@ static const struct row table[] = {
     S("mq_timedsend", "mq_timedsend", mq_full, do_mq_timedsend, mq_take, .after = close_all),
     S("mq_timedreceive", "mq_timedreceive", mq_new, do_mq_timedreceive, mq_put, .after = close_all),
     S("mq_timedreceive-timeout", "mq_timedreceive", mq_new, mq_timeout, .after = close_all),
-    S("aio_suspend", "aio_suspend", aio_started, do_aio_suspend, put, .after = aio_over),
+    S("aio_suspend", "aio_suspend", aio_started, do_aio_suspend, put, .after = aio_over,
+      .at_futex = 1),
     S("io_getevents", "io_getevents", io_started, do_io_getevents, put, .after = io_over),
     S("io_uring_enter", "io_uring_enter", a_ring, do_io_uring_enter, .after = close_all),
     S("fread", "fread", stream_in, do_fread, put, .after = stream_over),

@@ -1,8 +1,6 @@
 /* Cancellation in every place a thread can wait, and while it computes; clean-up handlers run. */
 #include "truth.h"
 
-#include <pthread.h>
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t ready;

@@ -1,5 +1,5 @@
 /*
- * Who reads and who writes, as processes or threads, with a journal in shared memory that says who
+ * Readers and writers, processes or threads, with a journal in shared memory that says who
  * wrote when, and what was read: channels [KIND HOW ROUNDS]; without arguments the kinds. HOW is
  * letters:
  *   e  the reader waits by epoll_wait first
@@ -18,15 +18,8 @@
 #include "../../preload/gotrace.h"
 
 #include <netinet/in.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <sys/epoll.h>
+#include <netinet/tcp.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 enum { ROUNDS_MAX = 2000, WRITERS = 2, UNIT_OF_SECOND = 1000, PAUSE_NS = 50000, MUCH = 40000 };
 
@@ -86,6 +79,7 @@ static void a_connection(int fds[2])
     pass(door >= 0 && bind(door, (void *)&at, size) == 0 && listen(door, 1) == 0 &&
          getsockname(door, (void *)&at, &size) == 0);
     fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+    pass(setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) == 0);
     pass(connect(fds[1], (void *)&at, size) == 0);
     fds[0] = accept(door, NULL, NULL);
     pass(fds[0] >= 0);
@@ -189,7 +183,7 @@ static int make_poll(int fd)
     return poll;
 }
 
-/* What was sent in one round may come in two. */
+/* The bytes of one round may arrive in two. */
 static uint64_t all_of_round(void)
 {
     return is('2') ? 1 + UNIT_OF_SECOND : 1;

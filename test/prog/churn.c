@@ -9,16 +9,7 @@
  * children, with threads and new stacks of their own, while another thread waits on ever new
  * stacks.
  */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 static long count;
 static char **libraries;
@@ -40,7 +31,7 @@ static void tell(long done)
     fflush(stdout);
 }
 
-/* Has to wait, and is told at once that it is too late. */
+/* Waits for a post that never comes, with a timeout that is over. */
 static void wait_in_vain(void)
 {
     static sem_t never;
@@ -159,6 +150,18 @@ static void *call_for_ever(void *arg)
     return arg;
 }
 
+/* Children with a PID that none had before: a trace has the name of the last one with its PID. */
+static long pids;
+
+static void count_pid(pid_t pid)
+{
+    enum { PIDS = 1 << 22 };
+    static unsigned char had[PIDS / 8];
+    unsigned bit = 1u << pid % 8;
+    pids += !(had[pid / 8] & bit);
+    had[pid / 8] |= (unsigned char)bit;
+}
+
 static void child(long i)
 {
     pthread_t t;
@@ -174,6 +177,7 @@ static void child(long i)
         fprintf(stderr, "child %ld: status %x\n", i, (unsigned)status);
         exit(1);
     }
+    count_pid(pid);
 }
 
 static const struct {
@@ -202,6 +206,8 @@ int main(int argc, char **argv)
             tell(i + 1);
         }
         over = 1;
+        if (pids)
+            fprintf(stderr, "%ld PIDs\n", pids);
         if (kinds[k].beside)
             pthread_join(beside, NULL);
         return 0;

@@ -3,13 +3,8 @@
  * below a function without unwind information, as JIT compilers make them. Prints what is in the
  * files.
  */
+#include "program.h"
 #include "libc.h"
-
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

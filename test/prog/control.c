@@ -5,26 +5,14 @@
  *   late          threads that wait in every way when recording starts; a line for each:
  *                 <hook> <kernel thread that waits> <kernel thread that ends it> <state>
  *   cycles N      N recordings, one after the other, of threads that never rest
- *   load          the same threads until standard input ends
+ *   load          the same threads until standard input ends; tells at each byte how much they did
  *   fork          a child forked while nothing is recorded records itself
  *   idle          two threads that wait until standard input ends; prints their ids
  *   alone         the same without threads, in short reads
  *   results       what the functions return when called at the wrong time
  */
+#include "program.h"
 #include "libc.h"
-
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #pragma weak gotrace_start
 #pragma weak gotrace_stop
@@ -79,10 +67,7 @@ static void wait_rwlock(void)
     pthread_rwlock_unlock(&rwlock);
 }
 
-static void wait_sem(void)
-{
-    sem_wait(&sem);
-}
+DO(wait_sem, sem_wait(&sem))
 
 static void wait_read(void)
 {
@@ -96,10 +81,7 @@ static void wait_sleep(void)
     usleep(50000000); /* or until a signal comes */
 }
 
-static void wait_join(void)
-{
-    pthread_join(sleeper, NULL);
-}
+DO(wait_join, pthread_join(sleeper, NULL))
 
 static void compute(void)
 {
@@ -107,10 +89,7 @@ static void compute(void)
         ;
 }
 
-static void end_mutex(void)
-{
-    pthread_mutex_unlock(&mutex);
-}
+DO(end_mutex, pthread_mutex_unlock(&mutex))
 
 static void end_cond(void)
 {
@@ -120,15 +99,8 @@ static void end_cond(void)
     pthread_mutex_unlock(&cond_mutex);
 }
 
-static void end_rwlock(void)
-{
-    pthread_rwlock_unlock(&rwlock);
-}
-
-static void end_sem(void)
-{
-    sem_post(&sem);
-}
+DO(end_rwlock, pthread_rwlock_unlock(&rwlock))
+DO(end_sem, sem_post(&sem))
 
 static void end_read(void)
 {
@@ -136,20 +108,14 @@ static void end_read(void)
         abort();
 }
 
-static void end_compute(void)
-{
-    done = 1;
-}
+DO(end_compute, done = 1)
 
 static void on_signal(int number)
 {
     (void)number;
 }
 
-static void end_sleep(void)
-{
-    pthread_kill(sleeper, SIGUSR1);
-}
+DO(end_sleep, pthread_kill(sleeper, SIGUSR1))
 
 static void nothing(void)
 {
@@ -232,7 +198,7 @@ static int late(void)
 /* Load ---------------------------------------------------------------------------------------- */
 
 static _Atomic int over;
-static long counter;
+static volatile long counter;
 
 static void *quick(void *arg)
 {
@@ -309,8 +275,10 @@ static int load(void)
     int r = begin_load();
     printf("%d\n", tid());
     fflush(stdout);
-    while (read(0, &byte, 1) == 1)
-        ;
+    while (read(0, &byte, 1) == 1) {
+        printf("%ld\n", counter);
+        fflush(stdout);
+    }
     end_load();
     return r;
 }

@@ -2,24 +2,12 @@
  * Threads that use the CPU in functions of known shares, and one that does not: cpu [seconds].
  * Prints "FUNCTION TID NS": the CPU time spent there; of the sleeper only "sleeper TID 0".
  */
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 
 static volatile uint64_t sink;
 static double seconds = 1;
-
-static uint64_t cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* About 100 us each; different, so that no linker folds them. */
 NOINLINE static void three_quarters(void)
@@ -57,11 +45,11 @@ static int next_leaf(const uint64_t spent[2], unsigned *seed)
 static void *burner(void *unused)
 {
     unsigned seed = (unsigned)gettid();
-    uint64_t spent[2] = {0, 0}, end = cpu() + (uint64_t)(seconds * 1e9);
-    for (uint64_t now = cpu(), then; now < end; now = then) {
+    uint64_t spent[2] = {0, 0}, end = cpu_ns() + (uint64_t)(seconds * 1e9);
+    for (uint64_t now = cpu_ns(), then; now < end; now = then) {
         int which = next_leaf(spent, &seed);
         descend(5, which ? one_quarter : three_quarters);
-        then = cpu();
+        then = cpu_ns();
         spent[which] += then - now;
     }
     printf("three_quarters\t%d\t%llu\none_quarter\t%d\t%llu\n", gettid(),

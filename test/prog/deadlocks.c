@@ -2,18 +2,8 @@
  * Deadlocks, and what only looks like one: deadlocks CASE [N]. Writes the ids of the threads that
  * can never go on, which end with the program, or "none".
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
+#include "program.h"
 #include <threads.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { MOST = 16 };
 
@@ -140,7 +130,7 @@ static void *take(void *arg)
     return NULL;
 }
 
-/* Who holds it ends. */
+/* The holder ends. */
 static void ended(void)
 {
     pthread_create(&threads[0], NULL, take, &locks[0]);

@@ -2,13 +2,7 @@
  * Three threads that wait, each in a function of its own, for a debugger to look at them. When
  * standard input says to go on they count together, each so many times, and the sum is printed.
  */
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <unistd.h>
+#include "program.h"
 
 #define TIMES 1000
 

@@ -10,23 +10,10 @@
  *   forks     at each byte, a child that computes, and says how many timers it has
  *   alone     the only thread computes at each byte
  */
+#include "program.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
 
@@ -94,14 +81,10 @@ static void *compute_briefly(void *arg)
 
 static void *come_and_go(void *arg)
 {
-    pthread_t thread[2];
     enter(0);
     begun++;
     while (!over) {
-        for (int i = 0; i < 2; i++)
-            pthread_create(&thread[i], NULL, compute_briefly, NULL);
-        for (int i = 0; i < 2; i++)
-            pthread_join(thread[i], NULL);
+        RUN_THREADS(2, compute_briefly, NULL);
     }
     return arg;
 }

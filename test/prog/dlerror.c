@@ -1,6 +1,5 @@
 /* Whether anybody has left an error of dlsym's behind; then one of its own. */
-#include <dlfcn.h>
-#include <stdio.h>
+#include "program.h"
 
 int main(void)
 {

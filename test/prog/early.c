@@ -1,10 +1,7 @@
 /*
  * A thread whose creation no hook sees: pthread_create is taken from libc itself.
  */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
+#include "program.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

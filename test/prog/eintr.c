@@ -4,40 +4,15 @@
  * "CALL COUNT INTERRUPTED". noise: a signal of
  * the program's own every millisecond.
  */
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
+#include "program.h"
 #include <sys/ipc.h>
-#include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/sem.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 static const struct timespec moment = {0, 20000};
 static int silent[2], stream[2], epoll, semaphores;
 static volatile bool stop;
 static bool noise;
 static sigset_t nothing, full;
-
-static struct timespec later(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    t.tv_nsec += moment.tv_nsec;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
 
 static int do_poll(void)
 {
@@ -79,7 +54,7 @@ static int do_nanosleep(void)
 
 static int do_clock_nanosleep(void)
 {
-    struct timespec t = later(CLOCK_MONOTONIC);
+    struct timespec t = after(CLOCK_MONOTONIC, (uint64_t)moment.tv_nsec);
     errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
     return errno ? -1 : 0;
 }
@@ -104,7 +79,7 @@ static int do_semtimedop(void)
 static int do_sem_timedwait(void)
 {
     static sem_t sem;
-    struct timespec t = later(CLOCK_REALTIME);
+    struct timespec t = after(CLOCK_REALTIME, (uint64_t)moment.tv_nsec);
     return sem_timedwait(&sem, &t);
 }
 

@@ -3,14 +3,7 @@
  * has it execute the script, and unloads it, so often; says each time whether that is gone then.
  * If more than once, two threads that have nothing to do with it wake each other meanwhile.
  */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "program.h"
 
 static sem_t turn[2];
 static atomic_bool over;

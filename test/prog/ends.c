@@ -5,10 +5,6 @@
 #include "libc.h"
 #include "truth.h"
 
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;

@@ -8,10 +8,6 @@
 
 #include "../../preload/gotrace.h"
 
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
 static struct shared {
     pthread_mutex_t mutex;
     _Atomic int waiter, reader; /* threads, once they are about to wait */
@@ -39,9 +35,7 @@ static void *help(void *unused)
 /* The process is recorded from here on. */
 static void get_help(void)
 {
-    pthread_t helper;
-    pthread_create(&helper, NULL, help, NULL);
-    pthread_join(helper, NULL);
+    RUN_THREADS(1, help, NULL);
 }
 
 static void wait_for_mutex(int unused)

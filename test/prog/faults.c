@@ -1,23 +1,12 @@
 /*
  * Programs with a fault that `gotrace why` is to name, and such that only look alike: faults NAME
- * [like]. What is alike is the threads' waits; but all of it is off the critical path, or as it
+ * [like]. The threads' waits are alike; but all of it is off the critical path, or as it
  * should be.
  *
  * A device is a sleep: it takes the same time on any machine. A CPU is taken away by a process that
- * computes on it most of the time; who is to lack it has less of a right to it.
+ * computes on it most of the time; the thread that shall lack it has a lower priority.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { MS = 1000 };
 
@@ -31,17 +20,10 @@ static volatile bool over;
         clock_nanosleep(CLOCK_MONOTONIC, 0, &length_, NULL);                \
     } while (0)
 
-static uint64_t used(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void compute(uint64_t us)
 {
-    uint64_t end = used() + us * 1000;
-    while (used() < end)
+    uint64_t end = cpu_ns() + us * 1000;
+    while (cpu_ns() < end)
         ;
 }
 
@@ -99,7 +81,7 @@ static void take_cpu(void)
     }
 }
 
-/* Who is woken as a batch job takes nobody's CPU away. */
+/* A batch job that is woken takes no other thread's CPU away. */
 static void step_back(void)
 {
     sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});

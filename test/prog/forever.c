@@ -1,6 +1,5 @@
 /* Threads that pass a turn around until the program is killed. */
-#include <pthread.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { THREADS = 6 };
 

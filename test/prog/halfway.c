@@ -3,24 +3,11 @@
  * that would begin anew. A thread for each, named after it; readers that let the large ones get on
  * slowly. Writes "ready", and at the end of each "NAME: result errno milliseconds".
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
+#include "program.h"
 #include <sys/ipc.h>
-#include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { SIZE = 300000, SECONDS = 3, PAUSE_US = 8000, SLICE = 1024 };
 
@@ -96,10 +83,7 @@ static int from_file(void)
     return fd;
 }
 
-static long do_write(void)
-{
-    return write(to_pipe(), block, SIZE);
-}
+CALL(do_write, write(to_pipe(), block, SIZE))
 
 static long do_writev(void)
 {
@@ -107,10 +91,7 @@ static long do_writev(void)
     return writev(to_pipe(), parts, 2);
 }
 
-static long do_send(void)
-{
-    return send(to_socket(), block, SIZE, 0);
-}
+CALL(do_send, send(to_socket(), block, SIZE, 0))
 
 static long do_sendmsg(void)
 {
@@ -118,15 +99,8 @@ static long do_sendmsg(void)
     return sendmsg(to_socket(), &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, 0);
 }
 
-static long do_sendfile(void)
-{
-    return sendfile(to_socket(), from_file(), NULL, SIZE);
-}
-
-static long do_recv(void)
-{
-    return recv(from_socket(), block, SIZE, MSG_WAITALL);
-}
+CALL(do_sendfile, sendfile(to_socket(), from_file(), NULL, SIZE))
+CALL(do_recv, recv(from_socket(), block, SIZE, MSG_WAITALL))
 
 /* One that makes its call itself, and has a frame pointer. */
 #if defined(__x86_64__)
@@ -148,10 +122,7 @@ static long raw_write(int fd)
 }
 #endif
 
-static long do_raw(void)
-{
-    return raw_write(to_pipe());
-}
+CALL(do_raw, raw_write(to_pipe()))
 
 /* Timeouts ------------------------------------------------------------------------------------- */
 
@@ -162,25 +133,15 @@ static long do_nanosleep(void)
     return time.tv_sec == SECONDS && time.tv_nsec == 0 ? result : 1; /* it is nobody's but ours */
 }
 
-static long do_poll(void)
-{
-    return poll(NULL, 0, SECONDS * 1000);
-}
-
-static long do_ppoll(void)
-{
-    return syscall(SYS_ppoll, NULL, 0, &constant, NULL, 8);
-}
+CALL(do_poll, poll(NULL, 0, SECONDS * 1000))
+CALL(do_ppoll, syscall(SYS_ppoll, NULL, 0, &constant, NULL, 8))
 
 static long do_select(void)
 {
     return select(0, NULL, NULL, NULL, &(struct timeval){SECONDS, 0});
 }
 
-static long do_pselect(void)
-{
-    return syscall(SYS_pselect6, 0, NULL, NULL, NULL, &constant, NULL);
-}
+CALL(do_pselect, syscall(SYS_pselect6, 0, NULL, NULL, NULL, &constant, NULL))
 
 static long do_epoll(void)
 {

@@ -14,21 +14,12 @@
  * heap numbers         one thread allocates while another one opens files: a line "number FD WRONG"
  * heap late            allocations in destructors of thread-specific data, and after main
  *
- * The last line is "end LIVE": what is live when the process ends.
+ * The last line is "end LIVE": the live bytes when the process ends.
  */
+#include "program.h"
 #include "libc.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static _Atomic long live;
 static char output[4096]; /* stdio's: it allocates none then */
@@ -266,7 +257,7 @@ static void *spike(void *arg)
     return arg;
 }
 
-/* The lowest free number is always the same: nobody else opens anything. */
+/* The lowest free number never changes: no other thread opens anything. */
 static void numbers(void)
 {
     enum { TIMES = 300000 };

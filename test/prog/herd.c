@@ -1,19 +1,10 @@
 /*
  * herd HOW THREADS ROUNDS: in each round all threads wait, and one call or loop of the main thread
  * wakes them all: at a barrier, by a broadcast, by a post for each, by one FUTEX_WAKE. Prints the
- * seconds of CPU that the process has used.
+ * seconds of CPU that the process has used, and how often its threads have slept.
  */
-#include <limits.h>
+#include "program.h"
 #include <linux/futex.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static unsigned threads;
 static int rounds;
@@ -53,7 +44,7 @@ static void broadcast(int round)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A semaphore for odd rounds and one for even ones: nobody takes another one's post. */
+/* A semaphore for odd rounds and one for even ones: no thread takes another one's post. */
 static void wait_for_post(int round)
 {
     sem_post(&come);
@@ -112,12 +103,10 @@ static void start(pthread_t *thread)
         exit(77); /* the system has no room for so many */
 }
 
-static double cpu_seconds(void)
+static double cpu_seconds(const struct rusage *used)
 {
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    return (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) +
+           (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1e6;
 }
 
 int main(int argc, char **argv)
@@ -137,5 +126,7 @@ int main(int argc, char **argv)
         way->wake(i);
     for (unsigned i = 0; i < threads; i++)
         pthread_join(thread[i], NULL);
-    printf("%.3f\n", cpu_seconds());
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    printf("%.3f %ld\n", cpu_seconds(&used), used.ru_nvcsw);
 }

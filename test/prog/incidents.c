@@ -1,7 +1,7 @@
 /*
  * A small server with a fault: incidents deadlock|convoy|fsync|lost [REQUESTS]. Workers take
  * requests from a queue, move money between accounts, keep a journal and count. What goes wrong is
- * what the README shows how to find.
+ * what gotrace-tutorial(7) shows how to find.
  */
 #include <fcntl.h>
 #include <pthread.h>

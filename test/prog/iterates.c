@@ -4,9 +4,7 @@
  */
 #include "truth.h"
 
-#include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int calls;

@@ -1,28 +1,13 @@
 /*
  * Threads that keep a journal of their own, in a file that is mapped: how many logs each has
  * written to its trace, and how often it has yielded, which is in traces of every format; a part of
- * that is in the file. Then the process ends as argv[2] says, in a way that nobody is told of.
+ * that is in the file. Then the process ends as argv[2] says, in a way that no handler sees.
  */
+#include "program.h"
 #include "../../preload/gotrace.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, LOGS_OF_ONE = 64, HOLDS = 16, FORKS = 9 };
 
@@ -46,7 +31,7 @@ static void write_log(uintptr_t number, uint64_t n)
     journal[number].written = n;
 }
 
-/* After it, or while it is held: then others wait for it, and some are woken in vain. */
+/* After it, or while it is held: then others wait for it, and some are woken needlessly. */
 static void yield_with_lock(bool held)
 {
     pthread_mutex_lock(&mutex);
@@ -87,7 +72,7 @@ static void *write_some(void *number)
     return NULL;
 }
 
-/* The same by many threads, one after the other: some begin late. */
+/* Many threads do this, one after the other: some begin late. */
 static void *have_some_written(void *number)
 {
     pthread_t thread;
@@ -139,7 +124,7 @@ static long call_kernel(long number, long argument)
 #endif
 }
 
-/* Of which libc knows, of which only our hook does, and of which nobody does. */
+/* Known to libc, known to our hook only, and unknown to both. */
 static long fork_somehow(uint64_t how)
 {
     switch (how % 3) {

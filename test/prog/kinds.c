@@ -4,9 +4,6 @@
  */
 #include "truth.h"
 
-#include <errno.h>
-#include <pthread.h>
-
 static const struct {
     const char *name;
     int type, robust, protocol, shared;
@@ -77,9 +74,7 @@ static void alone(size_t k)
 
 static void owner_died(void)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, die_holding, NULL);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, die_holding, NULL);
     printf(" dead %d", pthread_mutex_lock(&mutex));
     printf(" unlock %d", pthread_mutex_unlock(&mutex)); /* without consistent: unusable */
     printf(" lost %d", pthread_mutex_lock(&mutex));

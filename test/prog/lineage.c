@@ -17,11 +17,7 @@
  */
 #include "truth.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <sys/wait.h>
 
 enum { LIVES_US = 8000 };
 

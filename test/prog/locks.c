@@ -1,25 +1,12 @@
 /*
- * Who holds which lock, while another thread waits for it: locks ROUNDS. A line for each wait: the
+ * Holders of locks while another thread waits: locks ROUNDS. A line for each wait: the
  * lock's name, or its address; who held it, who waited (thread ids), and for how long it was held,
  * in ns.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 #include <threads.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { THREADS = 4, HOLD_US = 600 };
-
-static long now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000L + t.tv_nsec;
-}
+enum { THREADS = 4 };
 
 /* Kinds of locks ------------------------------------------------------------------------------ */
 
@@ -123,9 +110,7 @@ static void *end_with(void *l)
 /* From a thread that has ended with it. */
 static void take_over(void *l)
 {
-    pthread_t t;
-    pthread_create(&t, NULL, end_with, l);
-    pthread_join(t, NULL);
+    RUN_THREADS(1, end_with, l);
     if (pthread_mutex_lock(l) != EOWNERDEAD || pthread_mutex_consistent(l) != 0)
         abort();
 }
@@ -192,15 +177,16 @@ static void make_locks(void)
 static sem_t held, over;
 static pthread_barrier_t next;
 static int rounds, tids[THREADS];
+static useconds_t hold_us;
 static volatile int ended;
 
 static void hold(const struct kind *kind, int waiter)
 {
     kind->take(kind->lock);
-    long from = now();
+    long from = now_ns();
     sem_post(&held);
-    usleep(HOLD_US);
-    long ns = now() - from;
+    usleep(hold_us);
+    long ns = now_ns() - from;
     kind->give_up(kind->lock);
     sem_wait(&over);
     if (kind->lock == heap)
@@ -248,6 +234,7 @@ int main(int argc, char **argv)
 {
     pthread_t players[THREADS], burners[2];
     rounds = argc > 1 ? atoi(argv[1]) : 100;
+    hold_us = argc > 2 ? (useconds_t)atoi(argv[2]) : 600;
     make_locks();
     sem_init(&held, 0, 0);
     sem_init(&over, 0, 0);

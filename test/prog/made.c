@@ -6,7 +6,7 @@
  * - map PLACE NAME: a line in /tmp/perf-PID.map
  * - text TEXT: more of that file, as it is
  * - take FILE, link FILE, fifo, owner UID: what stands there in its place, or whose it is
- * - dump, damage: a jitdump in this directory, mapped; what is no record, at its end
+ * - dump, damage: a jitdump in this directory, mapped; bytes that are no record, at its end
  * - load PLACE NAME LINE: a function of made.src, its second half in the next line; LINE 0: no
  * lines
  * - move FROM TO
@@ -20,20 +20,8 @@
 #include "truth.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-/* A function that calls both of its arguments; one of the first, whose frame nothing tells of. */
+/* A function that calls both of its arguments; one of the first, whose frame no table describes. */
 enum { PLACES = 8, PLACE = 64 };
 #if defined(__x86_64__)
 static const unsigned char code[] = {

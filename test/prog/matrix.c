@@ -8,25 +8,13 @@
  * The lines of a daemon come when they come.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/file.h>
 
+#include "program.h"
 #include "libc.h"
 
 extern char **environ;
@@ -83,10 +71,7 @@ static void *call(void *arg)
 }
 
 /* The thread that held it may not be here. */
-static void forget_other_threads(void)
-{
-    pthread_mutex_init(&mutex, NULL);
-}
+DO(forget_other_threads, pthread_mutex_init(&mutex, NULL))
 
 static void in_thread(void *(*routine)(void *), void *arg)
 {
@@ -129,25 +114,10 @@ static int copy_fcntl(int fd)
     return fcntl(fd, F_DUPFD, 42);
 }
 
-static void by_dup(void)
-{
-    pass_copy(dup);
-}
-
-static void by_dup2(void)
-{
-    pass_copy(copy_2);
-}
-
-static void by_dup3(void)
-{
-    pass_copy(copy_3);
-}
-
-static void by_fcntl(void)
-{
-    pass_copy(copy_fcntl);
-}
+DO(by_dup, pass_copy(dup))
+DO(by_dup2, pass_copy(copy_2))
+DO(by_dup3, pass_copy(copy_3))
+DO(by_fcntl, pass_copy(copy_fcntl))
 
 static void by_pipe(void)
 {
@@ -192,6 +162,17 @@ static void by_open(void)
     say("open %d %d", fd, c);
 }
 
+/* Locks on a file, one of which is held to the end. */
+static void by_locks(void)
+{
+    struct flock record = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int fd = memfd_create("locked", 0);
+    check(flock(fd, LOCK_EX) == 0 && flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX) == 0, "flock");
+    check(fcntl(fd, F_SETLKW, &record) == 0 && lockf(fd, F_ULOCK, 0) == 0, "fcntl");
+    int refused = fcntl(fd, F_SETLKW, (void *)1);
+    say("locks %d %d %d", fd, refused, errno);
+}
+
 static void all_but(const char *how)
 {
     int fd = open("/dev/null", O_RDONLY);
@@ -227,6 +208,7 @@ static const struct row descriptors[] = {
     {"eventfd", by_eventfd},
     {"accept", by_accept},
     {"open", by_open},
+    {"locks", by_locks},
     {"closefrom", by_closefrom},
     {"close_range", by_close_range},
     {"closes", by_closes},
@@ -237,20 +219,9 @@ static const struct row descriptors[] = {
 
 enum { RETURNED = 7, EXITED, UNDERSCORE_EXITED, QUICK_EXITED, DAEMON_ENDED };
 
-static void by_exit(void)
-{
-    exit(EXITED);
-}
-
-static void by_underscore_exit(void)
-{
-    _exit(UNDERSCORE_EXITED);
-}
-
-static void by_quick_exit(void)
-{
-    quick_exit(QUICK_EXITED);
-}
+DO(by_exit, exit(EXITED))
+DO(by_underscore_exit, _exit(UNDERSCORE_EXITED))
+DO(by_quick_exit, quick_exit(QUICK_EXITED))
 
 static void by_signal(int number)
 {
@@ -259,20 +230,9 @@ static void by_signal(int number)
         pause();
 }
 
-static void by_sigint(void)
-{
-    by_signal(SIGINT);
-}
-
-static void by_sigterm(void)
-{
-    by_signal(SIGTERM);
-}
-
-static void by_sigkill(void)
-{
-    by_signal(SIGKILL);
-}
+DO(by_sigint, by_signal(SIGINT))
+DO(by_sigterm, by_signal(SIGTERM))
+DO(by_sigkill, by_signal(SIGKILL))
 
 static void by_exec(void)
 {
@@ -501,10 +461,7 @@ static void after_threads(void)
     live();
 }
 
-static void in_second_thread(void)
-{
-    in_thread(call, (void *)live_and_end);
-}
+DO(in_second_thread, in_thread(call, (void *)live_and_end))
 
 static void on_signal(int number)
 {

@@ -2,16 +2,8 @@
  * gotrace.h used as it should not be, and in strange places. Prints what must be in the trace:
  * "region NAME BEGINS ENDS", "task NAME BEGINS ENDS" and "log MESSAGE COUNT".
  */
+#include "program.h"
 #include "../../preload/gotrace.h"
-
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static char long_name[3001];
 static sem_t one, other;
@@ -47,10 +39,8 @@ static void *end_it(void *region)
 
 static void another_thread(void)
 {
-    pthread_t thread;
     gotrace_region region = gotrace_region_begin(0, "not yours");
-    pthread_create(&thread, NULL, end_it, &region);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, end_it, &region);
     gotrace_region_end(region);
 }
 

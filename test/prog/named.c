@@ -1,6 +1,5 @@
 /* Threads named after the arguments, which wait for one lock. */
-#include <pthread.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { THREADS_MAX = 16, ROUNDS = 5 };
 

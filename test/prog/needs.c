@@ -9,27 +9,12 @@
  *
  * Files of the tracer's go to DIR.
  */
+#include "program.h"
 #include "mark.h"
 
 #include "../../preload/gotrace.h"
 
-#include <dlfcn.h>
 #include <linux/futex.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { WAITERS = 3, ROUNDS = 20, EVENTS = 20000, BLOCKS = 2000, LARGE = 1 << 20 };
 

@@ -1,9 +1,6 @@
 /* A program linked against the condition variables from before glibc 2.3.2. */
 #include "truth.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-
 #if defined(__x86_64__)
 __asm__(".symver pthread_cond_wait,pthread_cond_wait@GLIBC_2.2.5");
 __asm__(".symver pthread_cond_signal,pthread_cond_signal@GLIBC_2.2.5");

@@ -8,8 +8,6 @@
 #include "../../preload/gotrace.h"
 #include "truth.h"
 
-#include <pthread.h>
-
 enum { HALF_MS = 150 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;

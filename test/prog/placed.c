@@ -6,8 +6,6 @@
 #include "truth.h"
 
 #include <dirent.h>
-#include <pthread.h>
-#include <sched.h>
 
 static cpu_set_t at_start;
 static _Atomic int sleeper;

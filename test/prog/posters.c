@@ -2,11 +2,7 @@
  * Two threads post one semaphore, argv[1] rounds of WAITERS posts each, and so write far more than
  * those who wait there: where there is no room to write, it is they who wait for it.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdlib.h>
+#include "program.h"
 
 enum { POSTERS = 2, WAITERS = 16 };
 

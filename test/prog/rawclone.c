@@ -1,10 +1,5 @@
 /* A thread made by clone(2) itself, with its parent's thread-local variables, that sleeps. */
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 static _Atomic int done;
 

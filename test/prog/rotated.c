@@ -1,21 +1,13 @@
 /*
- * What happens in argv[1] ms, of which the program knows the truth: threads write numbered logs
+ * Events of argv[1] ms whose truth the program knows: threads write numbered logs
  * ("n" of each: "logs THREAD N"), two play ball with a condition variable ("signals N", from the
  * first wait on), one waits for all of that time ("waited NS"), and one is in a call for it. With
- * "fork" as argv[2] a child does the same at the same time, and says "child PID" first.
+ * "fork" as argv[2] a child does the same at the same time, and says "child PID" first. Another
+ * argv[2] is the path of a file: it goes on until that is there.
  */
 #include "../../preload/gotrace.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { THREADS = 4 };
 
@@ -26,13 +18,6 @@ static bool over, was_waited_for;
 static _Atomic bool ends;
 static uint64_t logs[THREADS], signals, waited_ns;
 static int call[2];
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void *write_logs(void *arg)
 {
@@ -82,7 +67,7 @@ static void *call_all_the_time(void *unused)
     return read(call[0], &c, 1) == 1 ? unused : NULL;
 }
 
-static void run(unsigned ms)
+static void run(unsigned ms, const char *until)
 {
     pthread_t threads[THREADS + 4];
     int n = 0;
@@ -95,6 +80,8 @@ static void run(unsigned ms)
     for (uintptr_t i = 0; i < 2; i++)
         pthread_create(&threads[n++], NULL, play, (void *)i);
     usleep(ms * 1000);
+    while (until && access(until, F_OK) != 0)
+        usleep(1000);
     ends = true;
     pthread_mutex_lock(&mutex);
     over = true;
@@ -114,8 +101,9 @@ static void run(unsigned ms)
 
 int main(int argc, char **argv)
 {
-    pid_t child = argc > 2 && strcmp(argv[2], "fork") == 0 ? fork() : 0;
-    run((unsigned)atoi(argv[1]));
+    bool forks = argc > 2 && strcmp(argv[2], "fork") == 0;
+    pid_t child = forks ? fork() : 0;
+    run((unsigned)atoi(argv[1]), argc > 2 && !forks ? argv[2] : NULL);
     if (child)
         waitpid(child, NULL, 0);
 }

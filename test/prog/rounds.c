@@ -5,9 +5,6 @@
  */
 #include "truth.h"
 
-#include <pthread.h>
-#include <sys/socket.h>
-
 enum { ROUNDS = 8, WAIT_MS = 20, COMPUTE_MS = 9 };
 
 static int pipes[2], sockets[2];

@@ -5,25 +5,19 @@
  * A row starts its threads one after the other, each once the one before sleeps in the kernel (or
  * spins), then computes for HOLD and ends their waits. It prints for each wait a line of truth,
  *   <leaf> <waiter tid> <waker tid> <ns from call to return> <ns it had to wait> <class> <start>
- * all by our own clock. A waker of 0: nobody of this process ended it. The ns it had to wait are
- * those between when it was seen asleep and when it was woken; what is above the ns from call to
- * return nobody can have waited. And a line for each thread that is the same in every run:
- *   result <row> <index of the thread> <result> <errno>
- * A row that this machine cannot do prints `skip <row>: <reason>` instead.
+ * all by our own clock. A waker of 0: no thread of this process ended it. The ns it had to wait:
+ * from when the row saw the thread asleep until it woke it; never more than the ns from call to
+ * return. And a line for each thread that is the same in every run: result <row> <index of the
+ * thread> <result> <errno> A row that this machine cannot do prints `skip <row>: <reason>` instead.
  *
  * `PROG --cancel ROW…`, or `PROG --cancel`, all timed ones: instead of ending the wait, cancels
  * the thread. Prints what became of it, which is the same in every run:
  *   result <row> cancelled
  *   result <row> waits on        it is asleep as before, until its wait was ended
  */
-#ifndef ROWS_H
-#define ROWS_H
+#pragma once
 
 #include "truth.h"
-
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 
 #define HOLD (25 * MS)
 #define TIMEOUT (15 * MS) /* of rows that end by themselves */
@@ -36,9 +30,9 @@ enum kind {
 };
 
 struct row {
-    const char *name, *hook;
+    const char *name, *hook; /* hook: the function that the trace must name */
     void (*before)(void);
-    long (*call)(void);    /* what the threads do: the wait and nothing else, see `self` */
+    long (*call)(void);    /* the wait, and nothing else that the trace would show */
     void (*wake)(void);    /* ends the waits; NULL: they end by themselves, after TIMEOUT */
     void (*release)(void); /* what the threads do when their wait is over */
     void (*after)(void);
@@ -49,6 +43,7 @@ struct row {
     enum kind kind;
     int foreign;   /* no thread of ours ends the wait, though `wake` brings it about */
     int spins;     /* waits without sleeping */
+    int at_futex;  /* though it is a call, a thread of it may wait at a futex */
     int no_cancel; /* not for --cancel: libc, or the other process of the row, does not survive it
                     */
 };
@@ -143,13 +138,15 @@ static inline void start_party(int i)
     uint64_t limit = now() + 10000 * MS;
     *p = (struct party){.index = i, .class = row->class, .hook = row->hook};
     /* a call waits for something to happen, not for a thread */
-    int woken = *row->class != 'n' && strcmp(row->class, "syscall") != 0 && !row->foreign;
+    int calls = *row->class == 'n' || strcmp(row->class, "syscall") == 0;
+    int no_futex = calls && !row->at_futex; /* there it would sleep for the library */
+    int woken = !calls && !row->foreign;
     p->waker = woken && (row->wake || row->around) ? main_tid : 0;
     EXPECT(pthread_create(&p->thread, NULL, party_main, p) == 0);
     if (row->spins)
         until_spinning(p);
     while (!row->spins && row->kind != QUIET && row->kind != COUNTED) {
-        if (p->tid && is_asleep(p->tid))
+        if (p->tid && is_asleep(p->tid) && !(no_futex && is_at_futex(p->tid)))
             break;
         if (p->end && !row->wake) /* its own time was over before we looked */
             break;
@@ -180,7 +177,7 @@ static inline int can_be_cancelled(const struct row *r)
            r->threads <= 1 && !r->rounds;
 }
 
-/* What does not end a thread that sleeps in it, soon, never does. */
+/* A call that is a cancellation point ends at once; one that has not ended soon is none. */
 static inline void cancel_row(const struct row *r)
 {
     row = r;
@@ -280,5 +277,3 @@ static inline int rows_main(const struct row *table, int argc, char **argv)
     }
     return 0;
 }
-
-#endif

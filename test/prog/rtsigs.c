@@ -4,16 +4,8 @@
  * threads, for which libc has a signal of its own. Meanwhile the CPU is used, so that a sampler has
  * something to do. What it prints is known: see test_cpu.py.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
+#include "program.h"
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { THREADS = 3, USERS = 50 };
 
@@ -22,15 +14,6 @@ static volatile sig_atomic_t got[65], values;
 static pthread_barrier_t barrier;
 static atomic_int wrong;
 static gid_t group;
-
-static void burn(int ms)
-{
-    struct timespec t = {0, 0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    for (long end = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
-         t.tv_sec * 1000 + t.tv_nsec / 1000000 < end; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-        ;
-}
 
 static int count(const sigset_t *set)
 {
@@ -48,10 +31,10 @@ static void waits(void)
     int number, in_order = 0, n = SIGRTMAX - SIGRTMIN + 1;
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_sigmask(SIG_BLOCK, NULL, &now);
-    burn(30);
+    compute_ns(30000000);
     for (int i = SIGRTMAX; i >= SIGRTMIN; i--)
         raise(i);
-    burn(30);
+    compute_ns(30000000);
     sigpending(&pending);
     printf("blocked %d of %d, before %d, pending %d of %d\n", count(&now), count(&all),
            count(&before), count(&pending), n);
@@ -60,7 +43,7 @@ static void waits(void)
     printf("in order %d of %d\n", in_order, n);
     union sigval value = {.sival_int = 77};
     sigqueue(getpid(), SIGRTMAX, value);
-    burn(10);
+    compute_ns(10000000);
     number = sigwaitinfo(&all, &info);
     printf("queued %d, value %d\n", number == SIGRTMAX, info.si_value.sival_int);
     number = sigtimedwait(&all, &info, &(struct timespec){0, 20000000});
@@ -68,10 +51,10 @@ static void waits(void)
     struct signalfd_siginfo from_fd;
     int fd = signalfd(-1, &all, SFD_NONBLOCK);
     raise(SIGRTMAX);
-    burn(10);
+    compute_ns(10000000);
     ssize_t size = read(fd, &from_fd, sizeof from_fd);
     printf("read %d\n", size == sizeof from_fd && (int)from_fd.ssi_signo == SIGRTMAX);
-    burn(30);
+    compute_ns(30000000);
     size = read(fd, &from_fd, sizeof from_fd);
     printf("nothing else: %d\n", size == -1 && errno == EAGAIN);
     close(fd);
@@ -82,7 +65,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     got[number]++;
     values += context && info->si_value.sival_int == number;
-    burn(5);
+    compute_ns(5000000);
 }
 
 static void handlers(int flags)
@@ -126,7 +109,7 @@ static void timers(void)
     timer_create(CLOCK_MONOTONIC, &event, &timer);
     timer_settime(timer, 0, &often, NULL);
     for (int i = 0; i < 20; i++) {
-        burn(3);
+        compute_ns(3000000);
         right += sigwaitinfo(&one, &info) == SIGRTMAX && info.si_code == SI_TIMER &&
                  info.si_value.sival_int == 4711;
     }
@@ -141,7 +124,7 @@ static void timers(void)
 static void *follow(void *unused)
 {
     for (int i = 1; i <= USERS; i++) {
-        burn(1);
+        compute_ns(1000000);
         pthread_barrier_wait(&barrier);
         wrong += syscall(SYS_getegid) != group;
         pthread_barrier_wait(&barrier);
@@ -179,9 +162,7 @@ int main(int argc, char **argv)
     (void)argv;
     sigfillset(&all);
     if (argc > 1) { /* of what a program sees without threads, too */
-        pthread_t thread;
-        pthread_create(&thread, NULL, nothing, NULL);
-        pthread_join(thread, NULL);
+        RUN_THREADS(1, nothing, NULL);
     }
     waits();
     handlers(0);

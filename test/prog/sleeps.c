@@ -1,6 +1,5 @@
 /* One thread, argv[1] sleeps of no length: events without a second thread to write them. */
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 int main(int argc, char **argv)
 {

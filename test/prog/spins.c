@@ -3,27 +3,15 @@
  * Prints how many yields there were, how many took so long that they may be in a trace, and how
  * many so long that they must be.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <time.h>
+#include "program.h"
 
 enum { ALONE = 100000, COMPUTES_NS = 300000000, MAY_NS = 9900, MUST_NS = 1000000 };
 
 static atomic_bool computed;
 
-static long now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void *compute(void *arg)
 {
-    for (long end = now() + COMPUTES_NS; now() < end;)
+    for (uint64_t end = now_ns() + COMPUTES_NS; now_ns() < end;)
         ;
     computed = true;
     return arg;
@@ -39,9 +27,9 @@ int main(void)
     sched_setaffinity(0, sizeof first, &first);
     pthread_create(&thread, NULL, compute, NULL);
     for (long alone = 0; alone < ALONE; alone += computed) {
-        long begin = now();
+        long begin = now_ns();
         sched_yield();
-        long took = now() - begin;
+        long took = now_ns() - begin;
         yields++;
         may += took >= MAY_NS;
         must += took >= MUST_NS;

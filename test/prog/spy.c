@@ -3,21 +3,12 @@
  * make once they have called MARK, and who did: "tracer 3" for a thread named as libgotrace's,
  * "program 3" for others. `spy PROGRAM ARGS...`; ends as the program does.
  */
+#include "program.h"
 #include "mark.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <linux/ptrace.h>
 
 enum { TASKS = 1024, CALLS = 512 };

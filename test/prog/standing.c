@@ -4,18 +4,7 @@
  * nothing, and only after that a function that is traced (then_quit: never). At the end of standard
  * input a line for each says how long it had computed, in us; the others stand where they stood.
  */
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { COMPUTES_US = 30000, SIGNALS = 10 };
 
@@ -26,13 +15,6 @@ static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t none, one, last, handled;
 static int silent[2], spoken[2], silent_epoll, spoken_epoll;
 static bool ready;
-
-static long now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 static int take(pthread_mutex_t *mutex)
 {
@@ -144,10 +126,7 @@ static int then_write(void)
     return pthread_rwlock_wrlock(&written) || pthread_rwlock_unlock(&written);
 }
 
-static void release_mutex(void)
-{
-    pthread_mutex_unlock(&passed);
-}
+DO(release_mutex, pthread_mutex_unlock(&passed))
 
 static void release_cond(void)
 {
@@ -157,15 +136,8 @@ static void release_cond(void)
     pthread_mutex_unlock(&guard);
 }
 
-static void release_sem(void)
-{
-    sem_post(&one);
-}
-
-static void release_quit(void)
-{
-    sem_post(&last);
-}
+DO(release_sem, sem_post(&one))
+DO(release_quit, sem_post(&last))
 
 /* What then_epoll sees, too, if it is released after that: nothing is left by then. */
 static void release_read(void)
@@ -174,10 +146,7 @@ static void release_read(void)
         abort();
 }
 
-static void release_write(void)
-{
-    pthread_rwlock_unlock(&written);
-}
+DO(release_write, pthread_rwlock_unlock(&written))
 
 static struct stander {
     const char *name;
@@ -210,12 +179,12 @@ static void *stand(void *arg)
     struct stander *s = arg;
     if (s->stand() != 0)
         abort();
-    long begin = now_us();
-    while (now_us() - begin < COMPUTES_US)
+    uint64_t begin = now_ns();
+    while (now_ns() - begin < COMPUTES_US * 1000u)
         ;
-    s->computed_us = now_us() - begin;
+    s->computed_us = (long)(now_ns() - begin) / 1000;
     if (s->stand != then_quit)
-        usleep(1000); /* of which a tracer knows */
+        usleep(1000); /* that a tracer knows */
     s->over = true;
     return NULL;
 }
@@ -229,10 +198,7 @@ static struct stander *find(int (*stand_in)(void))
 }
 
 /* The system call that it is in is the last thing that a thread does. */
-static void await_standing(void)
-{
-    usleep(200000);
-}
+DO(await_standing, usleep(200000))
 
 static void prepare(void)
 {

@@ -1,22 +1,14 @@
 /*
- * starved WAY: a thread of the lowest priority, on one CPU with two that compute for 3 s, waits for
- * 5 ms again and again in the way that is named. Each wait is over after 5 ms; from then on the
- * thread lacks a CPU. Prints how often it has waited.
+ * starved WAY: a thread of the lowest priority, on one CPU with two that compute for 3 s or, on a
+ * busy machine, until it has waited five times, waits for 5 ms again and again in the way that is
+ * named. Each wait is over after 5 ms; from then on the thread lacks a CPU. Prints how often it has
+ * waited, and in how many of these waits it gave up its CPU more than once: the kernel makes it
+ * wait for something else too, such as a page.
  */
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
+#include "program.h"
 #include <threads.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { WAIT_MS = 5, RUN_MS = 3000 };
+enum { WAIT_MS = 5, RUN_MS = 3000, LEAST_WAITS = 5 };
 
 static int nothing_comes[2], epoll;
 static sem_t no_token;
@@ -25,27 +17,13 @@ static pthread_cond_t nothing_changes = PTHREAD_COND_INITIALIZER;
 static mtx_t c11_mutex;
 static cnd_t nothing_changes_in_c11;
 static long end_ms;
+static atomic_bool over;
 
 static long now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static struct timespec later_by(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    t.tv_nsec += WAIT_MS * 1000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
-static struct timespec later(void)
-{
-    return later_by(CLOCK_REALTIME);
 }
 
 static void by_nanosleep(void)
@@ -79,19 +57,19 @@ static void by_select(void)
 
 static void by_sem_timedwait(void)
 {
-    struct timespec until = later();
+    struct timespec until = after(CLOCK_REALTIME, WAIT_MS * 1000000);
     sem_timedwait(&no_token, &until);
 }
 
 static void by_mutex_timedlock(void)
 {
-    struct timespec until = later();
+    struct timespec until = after(CLOCK_REALTIME, WAIT_MS * 1000000);
     pthread_mutex_timedlock(&held, &until);
 }
 
 static void by_cond_timedwait(void)
 {
-    struct timespec until = later();
+    struct timespec until = after(CLOCK_REALTIME, WAIT_MS * 1000000);
     pthread_mutex_lock(&mutex);
     pthread_cond_timedwait(&nothing_changes, &mutex, &until);
     pthread_mutex_unlock(&mutex);
@@ -99,7 +77,7 @@ static void by_cond_timedwait(void)
 
 static void by_cond_clockwait(void)
 {
-    struct timespec until = later_by(CLOCK_MONOTONIC);
+    struct timespec until = after(CLOCK_MONOTONIC, WAIT_MS * 1000000);
     pthread_mutex_lock(&mutex);
     pthread_cond_clockwait(&nothing_changes, &mutex, CLOCK_MONOTONIC, &until);
     pthread_mutex_unlock(&mutex);
@@ -107,7 +85,7 @@ static void by_cond_clockwait(void)
 
 static void by_cnd_timedwait(void)
 {
-    struct timespec until = later();
+    struct timespec until = after(CLOCK_REALTIME, WAIT_MS * 1000000);
     mtx_lock(&c11_mutex);
     cnd_timedwait(&nothing_changes_in_c11, &c11_mutex, &until);
     mtx_unlock(&c11_mutex);
@@ -128,20 +106,32 @@ static const struct way {
             {"cnd_timedwait", by_cnd_timedwait}},
   *way;
 
+/* How often the calling thread has given up its CPU. */
+static long waits_so_far(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
 static void *starve(void *arg)
 {
     struct sched_param none = {0};
-    int n = 0;
+    int n = 0, more_than_one = 0;
     pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
-    for (; now_ms() < end_ms; n++)
+    for (; now_ms() < end_ms || n < LEAST_WAITS; n++) {
+        long before = waits_so_far();
         way->wait();
-    printf("%d\n", n);
+        more_than_one += waits_so_far() - before > 1;
+    }
+    over = true;
+    printf("%d %d\n", n, more_than_one);
     return arg;
 }
 
 static void *compute(void *arg)
 {
-    while (now_ms() < end_ms)
+    while (!over)
         ;
     return arg;
 }
@@ -161,7 +151,7 @@ static void stay_on_one_cpu(void)
 
 int main(int argc, char **argv)
 {
-    pthread_t starved, busy[2];
+    pthread_t starved;
     struct epoll_event event = {.events = EPOLLIN};
     for (way = ways; argc == 2 && strcmp(way->name, argv[1]) != 0;)
         way++;
@@ -175,10 +165,7 @@ int main(int argc, char **argv)
     stay_on_one_cpu();
     end_ms = now_ms() + RUN_MS;
     pthread_create(&starved, NULL, starve, NULL);
-    for (int i = 0; i < 2; i++)
-        pthread_create(&busy[i], NULL, compute, NULL);
-    for (int i = 0; i < 2; i++)
-        pthread_join(busy[i], NULL);
+    RUN_THREADS(2, compute, NULL);
     pthread_join(starved, NULL);
     return 0;
 }

@@ -2,9 +2,7 @@
  * threads N: N threads alive at once, all waiting for one broadcast.
  * threads N each: N threads, created and joined one after the other.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t all_here = PTHREAD_COND_INITIALIZER, go_on = PTHREAD_COND_INITIALIZER;

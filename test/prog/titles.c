@@ -3,15 +3,9 @@
  * popen, fork and exec, and posix_spawn, in another directory. Each child makes a thread. Prints
  * whether the environment is as the kernel has made it.
  */
-#include <pthread.h>
+#include "program.h"
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 extern char **environ;
 
@@ -134,9 +128,7 @@ static void *nothing(void *arg)
 
 static int child(void)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, nothing, NULL);
-    pthread_join(thread, NULL);
+    RUN_THREADS(1, nothing, NULL);
     return 0;
 }
 

@@ -1,17 +1,10 @@
 /*
  * told JOURNAL WAY: a thread sleeps 5 ms at a time, and counts in the first word of the file
  * JOURNAL how often it has. WAY says what the program does about SIGTERM: nothing, ignores,
- * handles, waits (sigwait), asks (prints what its action is, then nothing). Runs until it is told
- * to end.
+ * handles, waits (sigwait), asks (prints what its action is, then nothing). Runs until a signal
+ * ends it.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "program.h"
 
 static _Atomic unsigned *journal;
 static volatile sig_atomic_t handled;

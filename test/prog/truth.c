@@ -2,12 +2,9 @@
  * Threads that wait for known times, once in each way. Prints the truth, a line for each wait:
  *   <hook> <waiter tid> <waker tid> <ns from call to return, by our own clock> <ns it had to wait>
  * The last is what the program arranged; the rest of the time the thread waited for a CPU.
- * A waker of 0: the wait ends by itself. The waker waits until the waiter sleeps in the kernel.
+ * A waker of 0: no thread ends the wait. The waker waits until the waiter sleeps in the kernel.
  */
 #include "truth.h"
-
-#include <errno.h>
-#include <pthread.h>
 
 static pthread_mutex_t out = PTHREAD_MUTEX_INITIALIZER;
 
@@ -32,8 +29,8 @@ struct scene {
     int ready;
     uint64_t arranged;
     uint64_t unlocked;       /* when the mutex was last given up; under the mutex */
-    uint64_t longest;        /* longest time it was held while somebody waited; likewise */
-    uint64_t free;           /* how long it was free, for want of a CPU; likewise */
+    uint64_t longest;        /* longest time it was held while a thread waited; under the mutex */
+    uint64_t free;           /* how long it was free, for want of a CPU; under the mutex */
     _Atomic uint64_t asleep; /* when the waiters were seen asleep; 0: they have not been */
 };
 

@@ -3,17 +3,9 @@
  * a thread's state, and computing. Nothing here is a call that the library hooks: what these
  * programs do to arrange and to check is not to be seen in the trace.
  */
-#ifndef TRUTH_H
-#define TRUTH_H
+#pragma once
 
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 #define MS 1000000ull
 
@@ -54,24 +46,12 @@ static inline long raw_call(long nr, long a, long b, long c, long d, long e, lon
 
 static inline uint64_t now(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return now_ns();
 }
 
 static inline int tid(void)
 {
     return (int)RAW(SYS_gettid);
-}
-
-static inline struct timespec after(clockid_t clock, uint64_t ns)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    ns += (uint64_t)ts.tv_nsec;
-    ts.tv_sec += (time_t)(ns / 1000000000u);
-    ts.tv_nsec = (long)(ns % 1000000000u);
-    return ts;
 }
 
 /* Of a file of a thread in /proc what fits, as a string; "" when the thread is gone. */
@@ -120,11 +100,22 @@ static inline int is_asleep(int thread)
     return state_of(thread) == 'S' && sleeps_of(thread) == before;
 }
 
-/* A wait that ends by itself may be over before anybody could look. */
+/* Whether a thread that sleeps does so at a futex: in a lock, not in another call. */
+static inline int is_at_futex(int thread)
+{
+#if defined(__x86_64__)
+    char text[256];
+    read_of(thread, "syscall", text, sizeof text);
+    return *text >= '0' && *text <= '9' && atol(text) == SYS_futex;
+#else
+    (void)thread; /* under qemu-user the number is the host's */
+    return 0;
+#endif
+}
+
+/* A wait without a waker may be over before a thread could look. */
 static inline void until_asleep(_Atomic int *thread)
 {
     while (*thread == 0 || (state_of(*thread) != '?' && !is_asleep(*thread)))
         busy(20000);
 }
-
-#endif

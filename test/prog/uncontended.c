@@ -1,4 +1,5 @@
-/* Two threads that lock their own mutexes, ten million times in all. Nobody ever waits for one. */
+/* Two threads that lock their own mutexes, ten million times in all. No thread ever waits for one.
+ */
 #include <pthread.h>
 
 static void *work(void *arg)

@@ -1,8 +1,6 @@
 /* Ends while one thread waits for a mutex and another reads from a pipe that nobody fills. */
 #include "truth.h"
 
-#include <pthread.h>
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int pipes[2];
 static _Atomic int waiter, reader;

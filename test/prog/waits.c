@@ -1,45 +1,23 @@
 /* Threads that wait for each other, in each way there is but those of truth.c. See rows.h. */
 #include "rows.h"
 
-#include <limits.h>
 #include <linux/futex.h>
-#include <semaphore.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <threads.h>
 
 /* Controls: what truth.c has as well ---------------------------------------------------------- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void mutex_hold(void)
-{
-    pthread_mutex_lock(&mutex);
-}
-
-static long mutex_wait(void)
-{
-    return pthread_mutex_lock(&mutex);
-}
-
-static void mutex_give(void)
-{
-    pthread_mutex_unlock(&mutex);
-}
+DO(mutex_hold, pthread_mutex_lock(&mutex))
+CALL(mutex_wait, pthread_mutex_lock(&mutex))
+DO(mutex_give, pthread_mutex_unlock(&mutex))
 
 /* Read-write locks ----------------------------------------------------------------------------- */
 
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 
-static void rw_hold_write(void)
-{
-    EXPECT(pthread_rwlock_wrlock(&rw) == 0);
-}
-
-static void rw_hold_read(void)
-{
-    EXPECT(pthread_rwlock_rdlock(&rw) == 0);
-}
+DO(rw_hold_write, EXPECT(pthread_rwlock_wrlock(&rw) == 0))
+DO(rw_hold_read, EXPECT(pthread_rwlock_rdlock(&rw) == 0))
 
 static void rw_hold_read_twice(void)
 {
@@ -47,10 +25,7 @@ static void rw_hold_read_twice(void)
     rw_hold_read();
 }
 
-static void rw_give(void)
-{
-    EXPECT(pthread_rwlock_unlock(&rw) == 0);
-}
+DO(rw_give, EXPECT(pthread_rwlock_unlock(&rw) == 0))
 
 /* The first of two readers that leave lets no writer in. */
 static void rw_give_twice(void)
@@ -61,15 +36,8 @@ static void rw_give_twice(void)
     rw_give();
 }
 
-static long rw_rdlock(void)
-{
-    return pthread_rwlock_rdlock(&rw);
-}
-
-static long rw_wrlock(void)
-{
-    return pthread_rwlock_wrlock(&rw);
-}
+CALL(rw_rdlock, pthread_rwlock_rdlock(&rw))
+CALL(rw_wrlock, pthread_rwlock_wrlock(&rw))
 
 static long rw_timedrdlock(void)
 {
@@ -147,10 +115,7 @@ static void sem_named(void)
     EXPECT(sem_unlink(name) == 0);
 }
 
-static long sem_wait_once(void)
-{
-    return sem_wait(sem);
-}
+CALL(sem_wait_once, sem_wait(sem))
 
 static long sem_timedwait_once(void)
 {
@@ -176,10 +141,7 @@ static long sem_clockwait_timeout(void)
     return sem_clockwait(sem, CLOCK_MONOTONIC, &soon);
 }
 
-static void sem_post_once(void)
-{
-    EXPECT(sem_post(sem) == 0);
-}
+DO(sem_post_once, EXPECT(sem_post(sem) == 0))
 
 static void sem_post_thrice(void)
 {
@@ -218,15 +180,8 @@ static void sem_interruptible(void)
     EXPECT(sigaction(SIGUSR1, &sa, NULL) == 0);
 }
 
-static void interrupt(void)
-{
-    RAW(SYS_tgkill, getpid(), parties[0].tid, SIGUSR1);
-}
-
-static void cancel(void)
-{
-    EXPECT(pthread_cancel(parties[0].thread) == 0);
-}
+DO(interrupt, RAW(SYS_tgkill, getpid(), parties[0].tid, SIGUSR1))
+DO(cancel, EXPECT(pthread_cancel(parties[0].thread) == 0))
 
 /* Another process, which the trace does not have, posts. */
 static struct shared {
@@ -249,10 +204,7 @@ static void sem_of_processes(void)
     }
 }
 
-static void tell_child(void)
-{
-    RAW(SYS_write, shared->go[1], "x", 1);
-}
+DO(tell_child, RAW(SYS_write, shared->go[1], "x", 1))
 
 static void child_ends(void)
 {
@@ -264,12 +216,9 @@ static void child_ends(void)
 
 static pthread_barrier_t barrier;
 
-static void barrier_of_four(void)
-{
-    EXPECT(pthread_barrier_init(&barrier, NULL, 4) == 0);
-}
+DO(barrier_of_four, EXPECT(pthread_barrier_init(&barrier, NULL, 4) == 0))
 
-static int serial; /* which of them is told so is chance */
+static int serial; /* which of them learns it is chance */
 
 static long barrier_wait(void)
 {
@@ -279,10 +228,7 @@ static long barrier_wait(void)
     return r == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : r;
 }
 
-static void barrier_last(void)
-{
-    EXPECT(barrier_wait() == 0);
-}
+DO(barrier_last, EXPECT(barrier_wait() == 0))
 
 static void barrier_over(void)
 {
@@ -337,10 +283,7 @@ static long call_once_wait(void)
     return calls;
 }
 
-static void reset_calls(void)
-{
-    calls = 0;
-}
+DO(reset_calls, calls = 0)
 
 static void nothing(void)
 {
@@ -376,15 +319,8 @@ static void mtx_hold(void)
     EXPECT(mtx_lock(&mtx) == thrd_success);
 }
 
-static void mtx_give(void)
-{
-    EXPECT(mtx_unlock(&mtx) == thrd_success);
-}
-
-static long mtx_lock_once(void)
-{
-    return mtx_lock(&mtx);
-}
+DO(mtx_give, EXPECT(mtx_unlock(&mtx) == thrd_success))
+CALL(mtx_lock_once, mtx_lock(&mtx))
 
 static long mtx_timedlock_once(void)
 {
@@ -495,20 +431,9 @@ static void thrd_end(void)
 
 static pthread_spinlock_t spin;
 
-static void spin_hold(void)
-{
-    EXPECT(pthread_spin_init(&spin, 0) == 0 && pthread_spin_lock(&spin) == 0);
-}
-
-static void spin_give(void)
-{
-    EXPECT(pthread_spin_unlock(&spin) == 0);
-}
-
-static long spin_wait(void)
-{
-    return pthread_spin_lock(&spin);
-}
+DO(spin_hold, EXPECT(pthread_spin_init(&spin, 0) == 0 && pthread_spin_lock(&spin) == 0))
+DO(spin_give, EXPECT(pthread_spin_unlock(&spin) == 0))
+CALL(spin_wait, pthread_spin_lock(&spin))
 
 static long spin_free(void)
 {
@@ -531,20 +456,9 @@ static long futex(int *addr, int op, int value, void *timeout, int *addr2, int v
     return syscall(SYS_futex, addr, op, value, timeout, addr2, value3);
 }
 
-static void futex_clear(void)
-{
-    word = other = 0;
-}
-
-static long futex_wait(void)
-{
-    return futex(&word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-}
-
-static long futex_wait_shared(void)
-{
-    return futex(&word, FUTEX_WAIT, 0, NULL, NULL, 0);
-}
+DO(futex_clear, word = other = 0)
+CALL(futex_wait, futex(&word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0))
+CALL(futex_wait_shared, futex(&word, FUTEX_WAIT, 0, NULL, NULL, 0))
 
 static long futex_wait_timeout(void)
 {
@@ -552,10 +466,7 @@ static long futex_wait_timeout(void)
     return futex(&word, FUTEX_WAIT_PRIVATE, 0, &rel, NULL, 0);
 }
 
-static long futex_wait_bitset(void)
-{
-    return futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 4);
-}
+CALL(futex_wait_bitset, futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 4))
 
 static long futex_wait_bitset_timeout(void)
 {
@@ -564,25 +475,10 @@ static long futex_wait_bitset_timeout(void)
 }
 
 /* The first thread waits at the one word, the second at the other. */
-static long futex_wait_at_two(void)
-{
-    return futex(self->index ? &other : &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-}
-
-static void futex_wake(void)
-{
-    EXPECT(futex(&word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1);
-}
-
-static void futex_wake_all(void)
-{
-    EXPECT(futex(&word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0) == 3);
-}
-
-static void futex_wake_shared(void)
-{
-    EXPECT(futex(&word, FUTEX_WAKE, 1, NULL, NULL, 0) == 1);
-}
+CALL(futex_wait_at_two, futex(self->index ? &other : &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0))
+DO(futex_wake, EXPECT(futex(&word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1))
+DO(futex_wake_all, EXPECT(futex(&word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0) == 3))
+DO(futex_wake_shared, EXPECT(futex(&word, FUTEX_WAKE, 1, NULL, NULL, 0) == 1))
 
 /* The first wake-up means others. */
 static void futex_wake_bitset(void)
@@ -644,15 +540,8 @@ static void futex_pi_hold(void)
     EXPECT(futex(&word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0);
 }
 
-static long futex_pi_wait(void)
-{
-    return futex(&word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0);
-}
-
-static void futex_pi_give(void)
-{
-    EXPECT(futex(&word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0);
-}
+CALL(futex_pi_wait, futex(&word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0))
+DO(futex_pi_give, EXPECT(futex(&word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0))
 
 static long futex_free(void)
 {

@@ -1,22 +1,16 @@
 /*
  * Three processes that end each other's waits at what stands in memory that they share: without a
- * name, and a file's that each has at another address, with a robust mutex. Nobody is woken before
- * libc's own word says that all who are to wait do. Prints for each wait whose it was, who ended
- * it, and between which times, by CLOCK_MONOTONIC: "wait KIND MEMORY <thread> <thread> <ns> <ns>".
+ * name, and a file's that each has at another address, with a robust mutex. No thread is woken
+ * before libc's own word says that all waiters wait. Prints for each wait whose it was, its waker,
+ * and between which times, by CLOCK_MONOTONIC: "wait KIND MEMORY <thread> <thread> <ns> <ns>".
  * And leaves logs "clock" that say what that is.
  *
  * Where two wait for one semaphore it is not known who ended which wait: "wait two ...". Where two
- * wait for a mutex the first one lets in the other: "wait chain ..."; likewise "wait writers ...".
+ * wait for a mutex the first one wakes the other: "wait chain ..."; likewise "wait writers ...".
  */
 #include "truth.h"
 
 #include "../../preload/gotrace.h"
-
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 enum { PROCESSES = 3, MEMORIES = 2, ROUNDS = 3, NOBODY = -1 };
 
@@ -26,7 +20,7 @@ struct place { /* where they wait */
     pthread_cond_t cond;
     pthread_rwlock_t rwlock;
     pthread_barrier_t two, three; /* of so many */
-    bool come;                    /* what is waited for at cond */
+    bool come;                    /* the awaited value at cond */
     _Atomic int waker;
     _Atomic uint64_t woke; /* just before that */
 };
@@ -46,10 +40,7 @@ static void about_to_wake(void)
     place->woke = now();
 }
 
-static void wait_sem(void)
-{
-    sem_wait(&place->sem);
-}
+DO(wait_sem, sem_wait(&place->sem))
 
 static void wake_sem(int waiters)
 {
@@ -66,10 +57,7 @@ static int waiters_of_sem(void)
 }
 
 /* Has it, and gives it to the next one. */
-static void wait_mutex(void)
-{
-    pthread_mutex_lock(&place->mutex);
-}
+DO(wait_mutex, pthread_mutex_lock(&place->mutex))
 
 static void wake_mutex(int waiters)
 {
@@ -78,7 +66,8 @@ static void wake_mutex(int waiters)
     pthread_mutex_unlock(&place->mutex);
 }
 
-/* That there is one; who is seen asleep besides waits there, too. A robust one's is the kernel's.
+/* That there is one; a thread that is seen asleep besides waits there, too. A robust one's is the
+ * kernel's.
  */
 static int waiters_of_mutex(void)
 {
@@ -121,15 +110,8 @@ static int waiters_of_cond(void)
     return (int)(*(volatile unsigned *)&place->cond.__data.__wrefs >> 3);
 }
 
-static void read_lock(void)
-{
-    pthread_rwlock_rdlock(&place->rwlock);
-}
-
-static void write_lock(void)
-{
-    pthread_rwlock_wrlock(&place->rwlock);
-}
+DO(read_lock, pthread_rwlock_rdlock(&place->rwlock))
+DO(write_lock, pthread_rwlock_wrlock(&place->rwlock))
 
 static void wake_rwlock(int waiters)
 {
@@ -138,7 +120,7 @@ static void wake_rwlock(int waiters)
     pthread_rwlock_unlock(&place->rwlock);
 }
 
-/* Of several readers, who have all been let in by one. */
+/* Several readers that one writer has woken. */
 static void leave_rwlock(int waiters)
 {
     (void)waiters;
@@ -156,15 +138,8 @@ static int waiters_of_rwlock(void)
     return written || readers & 2 ? PROCESSES : 0;
 }
 
-static void wait_two(void)
-{
-    pthread_barrier_wait(&place->two);
-}
-
-static void wait_three(void)
-{
-    pthread_barrier_wait(&place->three);
-}
+DO(wait_two, pthread_barrier_wait(&place->two))
+DO(wait_three, pthread_barrier_wait(&place->three))
 
 static void arrive(int waiters)
 {
@@ -196,9 +171,9 @@ static const struct step {
     const char *kind;
     void (*wait)(void), (*wake)(int waiters);
     int (*waiters)(void);
-    int waker, waiter, other;  /* processes; other: who waits, too */
+    int waker, waiter, other;  /* processes; other: waits, too */
     void (*take)(void);        /* by the waker, before; NULL: nothing */
-    void (*give)(int waiters); /* by who has waited; likewise */
+    void (*give)(int waiters); /* by the process that has waited; NULL: nothing */
 } steps[] = {
     {"sem", wait_sem, wake_sem, waiters_of_sem, 0, 1, NOBODY, NULL, NULL},
     {"sem", wait_sem, wake_sem, waiters_of_sem, 1, 2, NOBODY, NULL, NULL},
@@ -219,7 +194,8 @@ enum { STEPS = sizeof steps / sizeof *steps };
 
 /* Steps --------------------------------------------------------------------------------------- */
 
-/* Returns when all have called it so often. Who has nothing to do leaves the CPU to others. */
+/* Returns when all have called it so often. A thread with nothing to do leaves the CPU to others.
+ */
 static void come_together(void)
 {
     const struct timespec while_others_work = {.tv_nsec = 300000};

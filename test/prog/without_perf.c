@@ -1,11 +1,8 @@
 /* Runs a command where perf_event_open(2) is refused, as the default of many containers has it. */
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "program.h"
 
 int main(int argc, char **argv)
 {

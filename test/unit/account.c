@@ -1,13 +1,13 @@
 /*
- * Accounts of threads that begin and end before, in and after recordings: what is told of them is
- * what they used meanwhile, once. What the kernel would say is made up here; the files are read
+ * Accounts of threads that begin and end before, in and after recordings: each reports its use in
+ * that time, once. What the kernel would say is made up here; the files are read
  * with the command's own reader.
  */
-#include "encoder/events.h"
+#include "encoder/thread/events.h"
 #include "encoder/base/futex.h"
-#include "encoder/drain.h"
+#include "encoder/drain/drain.h"
 #include "encoder/read/trace.h"
-#include "encoder/recording.h"
+#include "encoder/drain/recording.h"
 
 #include "check.h"
 
@@ -218,7 +218,7 @@ static void from_later_on(const char *format)
     gt_drain_finish();
 }
 
-/* Few are looked at in a generation, all of them at the end; then everything is told. */
+/* Few are looked at in a generation, all of them at the end; then everything is written. */
 static void many(const char *format)
 {
     open_drain(format, false);

@@ -4,12 +4,12 @@
  * read by the rules of Go's reader: of all threads the event with the earliest time comes next, and
  * it must always be one that can be.
  */
-#include "encoder/call.h"
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/fork.h"
-#include "encoder/recording.h"
-#include "encoder/switch.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/child.h"
+#include "encoder/drain/recording.h"
+#include "encoder/thread/switch.h"
 
 #include "check.h"
 
@@ -87,7 +87,7 @@ static void have_turn(unsigned i, struct gt_stack *stack)
     gt_writer_unpin(w);
 }
 
-/* Some are woken in vain first. */
+/* Some have spurious wake-ups first. */
 static void pass(unsigned from, unsigned to, struct gt_stack *stack)
 {
     struct gt_writer *w = enter(from);

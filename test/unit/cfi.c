@@ -185,7 +185,7 @@ static void by_hand(void)
     check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
     MAKE(&m, "zR", 0x0f, 3, 0x8f, 8, 0x06, 0x11, 30, 0x7f);
     check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
-    /* the outermost frame; a signal's, which is known by its code; what is not aligned; too large
+    /* the outermost frame; a signal's, which is known by its code; an unaligned address; too large
      */
     MAKE(&m, "zR", 0x07, 30);
     check_saved(at(&m, 0), GT_FRAME_OUTERMOST, 0, 0, 0);

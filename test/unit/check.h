@@ -1,6 +1,5 @@
 /* The few lines every unit test needs: CHECK prints what failed and how to repeat it. */
-#ifndef CHECK_H
-#define CHECK_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@
 #define CHECK_EQ(got, expected)                                                                    \
     CHECK((uint64_t)(got) == (uint64_t)(expected), "%s: got %" PRIu64 ", expected %" PRIu64, #got, \
           (uint64_t)(got), (uint64_t)(expected))
-
-#endif

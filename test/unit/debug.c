@@ -7,11 +7,11 @@
 #include "check.h"
 
 #include "encoder/base/futex.h"
-#include "encoder/call.h"
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/generation.h"
-#include "encoder/switch.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/generation.h"
+#include "encoder/thread/switch.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  * libdw among the program's own libraries: it brings no libdebuginfod along, and whoever looks for
  * the functions that were ours meanwhile finds libc's afterwards.
  */
-#include "symbolize/guest.h"
+#include "symbolize/elf/guest.h"
 
 #include "check.h"
 

@@ -4,14 +4,14 @@
  */
 #include "check.h"
 
-#include "symbolize/made.h"
+#include "symbolize/made/made.h"
 #include "symbolize/symbolize.h"
 
 #include <string.h>
 
 enum { SPACE = 3000, LONGEST = 40, ROUNDS = 30, ADDED = 8000, BASE = 4096, ROUND_NS = 1000 };
 
-/* Who is there now, and who was at the end of the round before; 0: nobody. */
+/* The function there now, and the one at the end of the round before; 0: none. */
 static uint32_t now[SPACE], before[SPACE];
 
 static uint64_t state = 1;
@@ -53,7 +53,8 @@ static void check_sure(struct gt_made *made, uint64_t ns, const uint32_t *expect
     }
 }
 
-/* Whoever is named was there, or nobody is; with several, who was there first and last. */
+/* A function that is named was there, or none is named; with several, the one that was there first
+ * and last. */
 static uint32_t check_unsure(struct gt_made *made, uint64_t begin, uint64_t end)
 {
     struct gt_sym_frame frame;

@@ -2,7 +2,7 @@
  * The generation that is recorded never seems mute, whenever recording is stopped while its thread
  * asks: after each instruction of that. x86-64 only, which can be stepped.
  */
-#include "encoder/writer.h"
+#include "encoder/thread/writer.h"
 
 #include "check.h"
 
@@ -19,7 +19,7 @@ static volatile int steps, stops_after;
 
 static void set_mute(uint32_t gen)
 {
-    atomic_store(&gt_gen.mute_since, gen); /* in the order of encoder/generation.c */
+    atomic_store(&gt_gen.mute_since, gen); /* in the order of encoder/drain/generation.c */
     atomic_store(&gt_gen.mute, gen);
 }
 

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "encoder/base/arch/arch.h"
-#include "symbolize/elf_names.h"
+#include "symbolize/elf/elf_names.h"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>

@@ -41,7 +41,7 @@ static void test_futex(uint64_t t, uint64_t ms)
     CHECK(next(&b, t) == &w[1]);
     gt_registry_move(&b, &b, 2);
     CHECK(next(&b, t) == &w[2]);
-    /* While somebody keeps the lock, for ever perhaps, nobody else waits for ever. */
+    /* While a thread keeps the lock, for ever perhaps, no other one waits for ever. */
     CHECK(gt_registry_lock(&b));
     gt_debug_abandon();
     CHECK(!gt_registry_remove(&w[1], 0));
@@ -96,6 +96,28 @@ static void test_outrun(void)
     CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
     CHECK(next(&a, now) == NULL);
     CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+}
+
+/* Threads come to wait while another one holds the lock: they do not queue for it, nor get lost. */
+static void test_arrival(uint64_t t)
+{
+    struct gt_waiter w[3] = {{.timed = true}, {.timed = true}, {.timed = true}};
+    gt_registry_add(&w[0], &a, t);
+    CHECK(gt_registry_lock(&a));
+    CHECK_EQ(gt_registry_asleep(&a), 1);
+    gt_registry_add(&w[1], &a, t);
+    gt_registry_add(&w[2], &a, t);
+    CHECK_EQ(gt_registry_waits(&a), 3);
+    gt_registry_unlock(&a);
+    CHECK(gt_registry_lock(&a));
+    CHECK_EQ(gt_registry_asleep(&a), 3);
+    gt_registry_unlock(&a);
+    CHECK(next(&a, t) == &w[0]);
+    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(next(&a, t) == &w[2]);
+    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(!gt_registry_any(&a) && gt_registry_all_woken(&a));
 }
 
 /* All are woken for good: each is out of the registry, at which its thread need not look again. */
@@ -173,7 +195,7 @@ int main(void)
     CHECK(next(&a, t + 3) == &w[2]);
     CHECK(next(&a, t + 4) == NULL, "all are waking up");
 
-    /* A millisecond later they are still here: somebody else got the mutex each time. */
+    /* A millisecond later they are still here: another thread got the mutex each time. */
     CHECK(next(&a, t + ms) == &w[0], "first to go back to sleep");
     CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
     CHECK(next(&a, t + ms + 1) == &w[2]);
@@ -197,5 +219,6 @@ int main(void)
     CHECK(gt_registry_remove(&other, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
     test_futex(t, ms);
+    test_arrival(t);
     return 0;
 }

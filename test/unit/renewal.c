@@ -3,13 +3,13 @@
  * but this one, which is the drain side too and says whether "it is inside". FRESH_STACKS=10000000
  * makes so many.
  */
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/fork.h"
-#include "encoder/generation.h"
-#include "encoder/recording.h"
-#include "encoder/ring.h"
-#include "encoder/switch.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/child.h"
+#include "encoder/drain/generation.h"
+#include "encoder/drain/recording.h"
+#include "encoder/drain/ring.h"
+#include "encoder/thread/switch.h"
 
 #include "check.h"
 
@@ -142,7 +142,7 @@ static void check_steps(void)
     CHECK_EQ(gt_era_now()->number, was + 1);
 }
 
-/* What a hook found before, and uses afterwards, is in the file's tables all the same. */
+/* What a hook found before, and uses afterwards, is in the file's tables nevertheless. */
 static void check_late_use(void)
 {
     fill();

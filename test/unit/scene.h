@@ -1,16 +1,15 @@
 /*
- * One small scene, recorded in any format with a clock that does what it is told: what the tests of
+ * One small scene, recorded in any format with a clock that the test sets: what the tests of
  * the bytes of a trace look at. Two threads; the second is created, waits, is woken, calls into the
  * kernel, yields, waits for the network, ends. Included by one file each.
  */
-#ifndef SCENE_H
-#define SCENE_H
+#pragma once
 
-#include "encoder/call.h"
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/recording.h"
-#include "encoder/switch.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/recording.h"
+#include "encoder/thread/switch.h"
 
 #include "check.h"
 
@@ -154,5 +153,3 @@ static void scene_expect(const char *what, size_t *at_byte, const void *bytes, s
               what, i, size, scene_file[*at_byte + i], expected[i]);
     *at_byte += size;
 }
-
-#endif

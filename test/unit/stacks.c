@@ -1,5 +1,5 @@
 /* Equal stacks share an id, different ones do not, marks are per generation; from many threads. */
-#include "encoder/stacks.h"
+#include "encoder/thread/stacks.h"
 
 #include "check.h"
 

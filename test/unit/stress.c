@@ -6,11 +6,11 @@
  * else to read; restart: recording stops and starts again all the time, and the file is what was
  * recorded last.
  */
-#include "encoder/call.h"
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/recording.h"
-#include "encoder/switch.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/recording.h"
+#include "encoder/thread/switch.h"
 #include "preload/hooks/park.h"
 
 #include "check.h"
@@ -90,7 +90,7 @@ static void give_name(struct worker *k)
     }
 }
 
-/* Ends waits, of which some go on all the same, as if a barger had taken the lock. */
+/* Ends waits, some of which go on nevertheless, as if a barger had taken the lock. */
 static void wake(struct worker *k, _Atomic uint32_t *word)
 {
     bool in_vain = rand_r(&k->seed) % 3 == 0;
@@ -101,7 +101,7 @@ static void wake(struct worker *k, _Atomic uint32_t *word)
     gt_futex_wake(word, 1);
 }
 
-/* Until it is woken, or no longer than that: then it ends by itself. */
+/* Until it is woken, or no longer than that: then it times out. */
 static void wait_at(struct worker *k, _Atomic uint32_t *word)
 {
     const struct gt_wait_for what = {

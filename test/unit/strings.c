@@ -1,8 +1,8 @@
 /* The string table: a thread that names itself does not wait for the drain side to write names. */
-#include "encoder/strings.h"
+#include "encoder/thread/strings.h"
 
 #include "encoder/base/clock.h"
-#include "encoder/format.h"
+#include "encoder/format/format.h"
 
 #include "check.h"
 

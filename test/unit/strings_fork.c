@@ -6,8 +6,8 @@
 
 #include "check.h"
 
-#include "encoder/format.h"
-#include "encoder/strings.h"
+#include "encoder/format/format.h"
+#include "encoder/thread/strings.h"
 
 #include <signal.h>
 #include <stdio.h>

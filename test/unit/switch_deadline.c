@@ -2,7 +2,7 @@
  * stays inside. */
 #include "check.h"
 
-#include "encoder/switch.h"
+#include "encoder/thread/switch.h"
 
 int main(void)
 {

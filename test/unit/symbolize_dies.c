@@ -1,7 +1,7 @@
 /* Our walk over the DIEs of a file finds what libdw's does, whatever wrote them. */
-#include "symbolize/dies.h"
-#include "symbolize/elfutils.h"
-#include "symbolize/image.h"
+#include "symbolize/dwarf/dies.h"
+#include "symbolize/elf/elfutils.h"
+#include "symbolize/elf/image.h"
 
 #include "symbolize_sample.h"
 

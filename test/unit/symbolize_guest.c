@@ -2,7 +2,7 @@
  * Living in somebody else's process: no malloc of the program's, no descriptor left, no variable or
  * symbol changed, no network; from any thread, and in a child born in the middle of a call.
  */
-#include "symbolize/elfutils.h"
+#include "symbolize/elf/elfutils.h"
 
 #include "symbolize_sample.h"
 

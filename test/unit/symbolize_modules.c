@@ -1,7 +1,7 @@
 /* The module map: libraries that go, come back elsewhere, are replaced, or lose their file. */
 #include "symbolize_sample.h"
 
-#include "symbolize/image.h"
+#include "symbolize/elf/image.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

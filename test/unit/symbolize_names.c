@@ -1,5 +1,5 @@
 /* Demangling, and the names of what has no linkage name. */
-#include "symbolize/demangle.h"
+#include "symbolize/dwarf/demangle.h"
 
 #include "symbolize_sample.h"
 
@@ -260,6 +260,23 @@ static void check_rust(const char *mangling)
     gt_symbolizer_free(s);
 }
 
+/* A function's address is that of the function, also where it begins with an inlined one. */
+static void check_beginning(void)
+{
+    write_file("begin.c", "int area[64];\n"
+                          "static inline int *slot(long i) { return area + i; }\n"
+                          "int *whole(long i)\n"
+                          "{ return slot(i); }\n");
+    if (!run("gcc -O2 -g -shared -fPIC -o libbegin.so begin.c")) {
+        fprintf(stderr, "left out: begin.c (no gcc)\n");
+        return;
+    }
+    uint64_t pc = (uint64_t)(uintptr_t)dlsym(open_lib("libbegin.so"), "whole");
+    struct gt_symbolizer *s = gt_symbolizer_new();
+    check_text("begin", describe(s, gt_modules_epoch(), pc, false), "whole begin.c:4");
+    gt_symbolizer_free(s);
+}
+
 int main(void)
 {
     char buf[512];
@@ -276,6 +293,7 @@ int main(void)
         check_cxx("g++", "libgxx.so");
     if (system("command -v clang++ >/dev/null") == 0)
         check_cxx("clang++", "libclangxx.so");
+    check_beginning();
     check_rust("legacy");
     check_rust("v0");
     return 0;

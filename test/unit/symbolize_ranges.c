@@ -1,6 +1,6 @@
 /* Flattened ranges and the tables beside them, against the slow and obvious way. */
 #include "encoder/base/memo.h"
-#include "symbolize/ranges.h"
+#include "symbolize/dwarf/ranges.h"
 
 #include "check.h"
 
@@ -83,7 +83,7 @@ static void check_memo(void)
         CHECK_EQ(*gt_memo_at(&memo, key * 4096), key % 3 ? key + 1 : 0);
     }
     size_t capacity = memo.capacity;
-    for (uint64_t key = 20000; key < 1000000; key++) /* what is not there takes no memory */
+    for (uint64_t key = 20000; key < 1000000; key++) /* a missing table takes no memory */
         CHECK_EQ(*gt_memo_at(&memo, key * 4096), 0);
     CHECK(memo.capacity <= 2 * capacity, "%zu of %zu", memo.capacity, capacity);
     gt_memo_free(&memo);

@@ -1,8 +1,7 @@
 /* Tests of symbolize/: building small libraries at run time and asking about addresses in them. */
-#ifndef SYMBOLIZE_SAMPLE_H
-#define SYMBOLIZE_SAMPLE_H
+#pragma once
 
-#include "symbolize/modules.h"
+#include "symbolize/elf/modules.h"
 #include "symbolize/symbolize.h"
 
 #include "check.h"
@@ -132,5 +131,3 @@ static inline void check_starts(const char *what, const char *got, const char *e
     CHECK(strncmp(got, expected, strlen(expected)) == 0, "%s\n  got:      %s\n  expected: %s…",
           what, got, expected);
 }
-
-#endif

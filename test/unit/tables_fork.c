@@ -1,14 +1,14 @@
 /*
  * A child that is forked while there is a black box copies the tables out of that when it gets to
  * it; by then the parent has added to them, and has written some of them into its file. What the
- * child adds has ids of its own all the same, and it takes nothing for written.
+ * child adds has ids of its own nevertheless, and it takes nothing for written.
  */
 #include "encoder/base/box.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/era.h"
-#include "encoder/live.h"
-#include "encoder/stacks.h"
-#include "encoder/strings.h"
+#include "encoder/drain/live.h"
+#include "encoder/thread/stacks.h"
+#include "encoder/thread/strings.h"
 
 #include "check.h"
 

@@ -3,11 +3,11 @@
  * takes what it has written. Here somebody looks after each instruction: what there is to take are
  * batches of whole events, whatever the buffer held before. x86-64 only, which can be stepped.
  */
-#include "encoder/call.h"
-#include "encoder/events.h"
-#include "encoder/drain.h"
-#include "encoder/recording.h"
-#include "encoder/switch.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/drain/drain.h"
+#include "encoder/drain/recording.h"
+#include "encoder/thread/switch.h"
 
 #include "check.h"
 

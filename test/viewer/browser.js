@@ -135,7 +135,7 @@ async function open(use) {
   }
   await ended;
   clearTimeout(late);
-  fs.rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  fs.rmSync(profile, { recursive: true, force: true, maxRetries: 20 }); // a child of the browser may write for a while yet
   process.exit(); // whatever a child of the browser keeps open
 }
 

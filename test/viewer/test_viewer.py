@@ -56,11 +56,13 @@ def test_a_time_of_a_report(truth, tmp_path):
     """`gotrace view --at` begins with the timeline, and the time that was asked for is marked."""
     argv = [ROOT / "scripts/gotrace", "view", "--no-browser", "--at=30ms", truth[1].trace]
     child = proc.spawn(argv, stdout=subprocess.PIPE, text=True)
-    url = child.stdout.readline().strip()
-    shown = proc.run(["node", "viewer.js", url, tmp_path / "at.png"], cwd=HERE, timeout=110).ok()
-    proc.kill_group(child)
+    try:
+        url = child.stdout.readline().strip()
+        shown = proc.run(["node", "viewer.js", url, tmp_path / "at.png"], cwd=HERE, timeout=110).ok()
+    finally:
+        assert proc.stop(child) == 0  # by a signal that it passes on to Go's tool, which has a process group of its own
     begin, end = json.loads(shown.stdout)["marked"]
-    assert begin == 30 < end < 31
+    assert begin == 30 < end < 40  # a thousandth of the trace
 
 
 @pytest.mark.foreign
@@ -101,7 +103,7 @@ def around_a_slice(trace, ms=30):
 @pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_picture_of_a_real_program(tmp_path):
-    """The picture in the README: build/viewer.png, copied to test/viewer/viewer.png when it should change."""
+    """pigz: the rows of its threads have slices, which are named by addresses where it has no symbols."""
     trace = pigz(tmp_path, 4)
     child, url = gotools.serve(trace)
     rows = look(url, "thread", tmp_path / "viewer.png", "--from={}..{}".format(*around_a_slice(trace)))
@@ -124,7 +126,7 @@ def slowest_wakeup(trace):
 @pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_picture_of_a_slow_wakeup(tmp_path):
-    """The way that the README's wakeup.png was made, of memcached: the longest arrow is the slowest wake-up."""
+    """The way that gotrace-tutorial(7)'s wakeup.png was made, of memcached: the longest arrow is the slowest wake-up."""
     trace = pigz(tmp_path, 8)
     child, url = gotools.serve(trace)
     model = model_of(url, "thread", tmp_path / "wakeup.png", "--slowest-wakeup")
@@ -135,7 +137,7 @@ def test_picture_of_a_slow_wakeup(tmp_path):
 @pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_picture_of_a_lock(tmp_path):
-    """The README's held.png: a wait for a lock says who holds it, on the row of who waits."""
+    """gotrace-tutorial(7)'s held.png: a wait for a lock says who holds it, on the row of who waits."""
     env = {"GOTRACE_SYSCALLS": "all", "GOTRACE_HEAP": "off"}
     trace = proc.traced([PROGRAMS / "incidents", "fsync"], tmp_path / "t.out", env=env).ok().trace
     child, url = gotools.serve(trace)

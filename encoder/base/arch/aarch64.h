@@ -1,10 +1,10 @@
 /* See arch.h. */
-#ifndef GT_AARCH64_H
-#define GT_AARCH64_H
+#pragma once
 
 /*
- * Without the ISB that would order it: a reading may be as early as what runs out of order. Times
- * are no more exact than that, and the order of effects does not rest on them (writer.h, rule 6).
+ * Reads the virtual counter without the ISB that would order the read: the CPU may read it before
+ * earlier instructions are done. Times are no more exact than that, and the order of effects does
+ * not rest on them (writer.h, rule 6).
  */
 static inline uint64_t gt_arch_counter(void)
 {
@@ -19,6 +19,12 @@ static inline bool gt_arch_counter_usable(void)
     return true;
 }
 
+/* No instruction tells it: MIDR_EL1 has numbers only. */
+static inline void gt_arch_cpu_model(char model[static GT_ARCH_CPU_MODEL])
+{
+    *model = 0;
+}
+
 #define GT_ARCH_COUNTER_SHIFT 0
 #define GT_ARCH_VDSO_CLOCK_GETTIME "__kernel_clock_gettime"
 
@@ -31,13 +37,14 @@ static inline void gt_arch_pause(void)
 #define GT_ARCH_USER_END (1ull << 48)
 
 enum { GT_ARCH_REG_FP = 29, GT_ARCH_REG_SP = 31, GT_ARCH_REG_RA = 30, GT_ARCH_RA_BELOW = 0 };
-/* Not 16: what Clang counts from x29 is a multiple of eight only. */
+/* Not 16 bytes: CFAs that Clang gives relative to x29 are only multiples of eight. */
 enum { GT_ARCH_CODE_ALIGN = 2, GT_ARCH_STACK_ALIGN = 3 };
 
 /*
- * Without the signature that pointer authentication has put into its upper bits: by XPACLRI, which
- * does nothing on CPUs that have no such thing, and to an address that was not signed. So nobody
- * needs to know which are (DW_CFA_AARCH64_negate_ra_state), nor with which key.
+ * Removes the signature that pointer authentication has put into the upper bits of a return
+ * address. XPACLRI does nothing on CPUs without pointer authentication, nor to an unsigned address.
+ * So no caller needs to know which addresses are signed (DW_CFA_AARCH64_negate_ra_state), nor with
+ * which key.
  */
 static inline uintptr_t gt_arch_code(uintptr_t address)
 {
@@ -46,7 +53,7 @@ static inline uintptr_t gt_arch_code(uintptr_t address)
     return x30;
 }
 
-/* Depends on the frame, so that it is not taken before there is one. */
+/* The asm takes `frame` as an input: the compiler must not move it before the frame exists. */
 static inline uintptr_t gt_arch_within(const void *frame)
 {
     uintptr_t pc;
@@ -55,9 +62,9 @@ static inline uintptr_t gt_arch_within(const void *frame)
 }
 
 /*
- * The kernel's trampoline has had no call frame information since Linux 5.8, and before that one
- * which leads astray: `mov x8, #__NR_rt_sigreturn; svc #0` is what unwinders know it by. Its frame
- * is the siginfo_t, then the struct ucontext.
+ * The kernel's signal trampoline has had no call frame information since Linux 5.8, and misleading
+ * information before. Unwinders know it by its instructions `mov x8, #__NR_rt_sigreturn; svc #0`.
+ * The signal frame is the siginfo_t, then the struct ucontext.
  */
 enum { GT_ARCH_SIGNAL_SP = 0, GT_ARCH_SIGNAL_CONTEXT = 128 };
 
@@ -66,7 +73,7 @@ static inline bool gt_arch_is_trampoline(const uint32_t code[2])
     return code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
 
-/* Between `stp x16, x30, [sp, #-16]!` and, four instructions later, `br x17`. */
+/* The first PLT entry: behind `stp x16, x30, [sp, #-16]!`, up to `br x17` four instructions on. */
 enum { GT_ARCH_PLT_BEFORE = 4, GT_ARCH_PLT_AFTER = 3 };
 
 static inline bool gt_arch_plt_pushed(const uint32_t *at)
@@ -105,7 +112,7 @@ gt_arch_sampled(const uint64_t x29_x30_sp_pc[GT_ARCH_PERF_COUNT])
 
 enum { GT_ARCH_RETURN_MAX = 4 };
 
-/* There, what says nothing of its frames mostly keeps a frame pointer. */
+/* Not needed: aarch64 code without call frame information mostly keeps a frame pointer. */
 static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
                                   struct gt_arch_frame *frame)
 {
@@ -133,5 +140,3 @@ static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
 #define GT_ARCH_STAT_VERSION 0
 #define GT_ARCH_SPAWN_VERSION ""
 #define GT_ARCH_HEAP_HEADERS false /* a header may carry another memory tag than its block */
-
-#endif

@@ -1,6 +1,5 @@
 /* See arch.h. */
-#ifndef GT_X86_64_H
-#define GT_X86_64_H
+#pragma once
 
 #include <cpuid.h>
 
@@ -10,15 +9,27 @@ static inline uint64_t gt_arch_counter(void)
 }
 
 /*
- * CPUID 8000_0007h EDX bit 8, "invariant TSC" (Intel SDM 18.17.1, AMD APM 2.16). Who runs in 64-bit
- * mode has that leaf: the next one tells how long its addresses are. Not asked for, as
- * __get_cpuid would: in a virtual machine each CPUID takes some 10 us.
+ * CPUID 8000_0007h EDX bit 8, "invariant TSC" (Intel SDM 18.17.1, AMD APM 2.16). Every CPU in
+ * 64-bit mode has this leaf: it has the next one, which tells the width of addresses. So the
+ * highest leaf is not asked for, as __get_cpuid would do: in a virtual machine each CPUID takes
+ * some 10 us.
  */
 static inline bool gt_arch_counter_usable(void)
 {
     unsigned a, b, c, d;
     __cpuid(0x80000007, a, b, c, d);
     return d & 1u << 8;
+}
+
+/* CPUID 8000_0002h to 8000_0004h: the processor brand string. They are below the leaf above. */
+static inline void gt_arch_cpu_model(char model[static GT_ARCH_CPU_MODEL])
+{
+    enum { FIRST = 0x80000002, LEAVES = 3, REGISTERS = 4 };
+    uint32_t words[LEAVES][REGISTERS];
+    for (uint32_t i = 0; i < LEAVES; i++)
+        __cpuid(FIRST + i, words[i][0], words[i][1], words[i][2], words[i][3]);
+    __builtin_memcpy(model, words, sizeof words);
+    model[sizeof words] = 0;
 }
 
 #define GT_ARCH_COUNTER_SHIFT 4
@@ -42,10 +53,10 @@ static inline uintptr_t gt_arch_code(uintptr_t address)
 static inline uintptr_t gt_arch_within(const void *frame)
 {
     (void)frame;
-    return 0; /* nobody needs it: a frame pointer tells enough */
+    return 0; /* not needed: unwinding by the frame pointer alone works here */
 }
 
-/* rt_sigreturn's frame is the struct ucontext, with rsp there (kernel and libc agree on that). */
+/* The frame of rt_sigreturn is the struct ucontext: rsp is at 160 (kernel and libc agree). */
 enum { GT_ARCH_SIGNAL_SP = 160, GT_ARCH_SIGNAL_CONTEXT = 0 };
 
 static inline bool gt_arch_is_trampoline(const uint32_t code[2])
@@ -88,7 +99,7 @@ static inline struct gt_arch_registers gt_arch_sampled(const uint64_t bp_sp_ip[G
 
 enum { GT_ARCH_RETURN_MAX = 24 };
 
-/* "add $frame, %rsp", registers popped, "ret". */
+/* The end of a function: "add $frame, %rsp", pops of registers, "ret". */
 static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
                                   struct gt_arch_frame *frame)
 {
@@ -137,5 +148,3 @@ static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
 #define GT_ARCH_SPAWN_VERSION "GLIBC_2.15"
 #define GT_ARCH_COND_OLD_VERSION "GLIBC_2.2.5"
 #define GT_ARCH_HEAP_HEADERS true
-
-#endif

@@ -1,8 +1,8 @@
 /*
- * See borrow.h. From the moment on that the thread's registers lead to the stub it finds its way
- * back by itself (stub.h); before that nothing of it is changed, but code in a place that nobody
- * executes. While we live we put it back ourselves, in a stop in which the kernel has yet to decide
- * what becomes of the call that it was in: as if nothing had been.
+ * See borrow.h. Once the thread's registers lead to the stub, the thread finds its own way back
+ * (stub.h). Before that only code is changed, in a place that no thread executes. As long as this
+ * command lives, it puts the thread back itself, so that the thread notices nothing. It does so in
+ * a stop in which the kernel has yet to decide how the interrupted call goes on.
  */
 #include "borrow.h"
 
@@ -32,9 +32,9 @@ static uint64_t now(void)
 }
 
 /*
- * Until it stops; its status, 0: it did not within that time, or it has ended. By the signal that
- * tells of it, which is held as all are: a thread that sleeps until then gets a busy CPU sooner
- * than one that looks again and again.
+ * Waits until the thread stops; its status, 0: it did not stop within that time, or it has ended.
+ * Sleeps until SIGCHLD, which is held as all signals are: on a busy machine a thread that sleeps
+ * gets a CPU sooner than one that polls.
  */
 static int await_stop(pid_t tid, uint64_t patience)
 {
@@ -79,7 +79,7 @@ static bool write_code(pid_t tid, uint64_t at, const uint64_t *words, size_t n)
     return true;
 }
 
-/* The code with what it has to know; words: how much. */
+/* The stub's code with its constants; *words: its size. */
 static uint64_t *make_code(const struct gt_stub_constants *constants, size_t *words)
 {
     size_t size;
@@ -93,7 +93,7 @@ static uint64_t *make_code(const struct gt_stub_constants *constants, size_t *wo
     return made;
 }
 
-/* From call to call, up to the stub's last one. Whether it got there. */
+/* Runs the stub from system call to system call. false: it did not get to its last one. */
 static bool run_stub(pid_t tid, uint64_t last, struct user_regs_struct *r)
 {
     for (uint64_t begin = now(); now() - begin < STUB_PATIENCE_NS;) {
@@ -105,19 +105,19 @@ static bool run_stub(pid_t tid, uint64_t last, struct user_regs_struct *r)
         if (WSTOPSIG(status) == CALL_STOP && gt_registers_pc(r) == last)
             return true;
         if (WSTOPSIG(status) != CALL_STOP && status >> 16 == 0)
-            return false; /* a signal though all are held: a fault of ours */
+            return false; /* a signal though all are held: the stub has faulted */
     }
     return false;
 }
 
 struct visit {
     pid_t tid;
-    struct user_regs_struct found; /* as it is to be left */
+    struct user_regs_struct found; /* registers to put back */
     uint64_t mask, code;
     struct gt_borrowing *out;
 };
 
-/* A stop by request comes before any signal is taken. */
+/* Stops the thread by request: such a stop comes before the thread takes any signal. */
 static bool stop_anew(const struct visit *v)
 {
     pid_t tid = v->tid;
@@ -134,7 +134,10 @@ static bool stop_anew(const struct visit *v)
     return false;
 }
 
-/* The mask first: as long as its registers are the stub's, the thread puts it back itself. */
+/*
+ * Puts the thread back, the signal mask first: if this command dies before the registers are put
+ * back, the stub goes on and restores the mask, too.
+ */
 static void leave(struct visit *v)
 {
     ptrace(PTRACE_SETSIGMASK, v->tid, sizeof v->mask, &v->mask);
@@ -167,9 +170,9 @@ static enum gt_borrow execute(struct visit *v, const struct gt_stub_constants *f
     return ran && v->out->pages ? GT_BORROW_DONE : GT_BORROW_FAILED;
 }
 
-/* The thread has stopped. */
-static enum gt_borrow visit(const struct gt_still *still, const struct gt_task *task, int memory,
-                            struct visit *v, const struct gt_stub_constants *functions)
+/* Borrows the stopped thread, if it is still where it was seen. */
+static enum gt_borrow visit(const struct gt_still *still, const struct gt_still_thread *task,
+                            int memory, struct visit *v, const struct gt_stub_constants *functions)
 {
     struct gt_call none = {.number = -1};
     bool eintr;
@@ -185,8 +188,8 @@ static enum gt_borrow visit(const struct gt_still *still, const struct gt_task *
     return there ? GT_BORROW_CHANGED : GT_BORROW_MOVED;
 }
 
-enum gt_borrow gt_borrow(const struct gt_still *still, const struct gt_task *task, int memory,
-                         uint64_t code, const struct gt_stub_constants *functions,
+enum gt_borrow gt_borrow(const struct gt_still *still, const struct gt_still_thread *task,
+                         int memory, uint64_t code, const struct gt_stub_constants *functions,
                          struct gt_borrowing *out)
 {
     struct visit v = {.tid = task->tid, .code = code, .out = out};
@@ -203,7 +206,7 @@ enum gt_borrow gt_borrow(const struct gt_still *still, const struct gt_task *tas
         result = visit(still, task, memory, &v, functions);
     else if (ptrace(PTRACE_DETACH, v.tid, 0, status && status >> 16 == 0 ? WSTOPSIG(status) : 0) &&
              errno == ESRCH && kill(v.tid, 0) == 0) {
-        out->error = ETIMEDOUT; /* our end lets go of it */
+        out->error = ETIMEDOUT; /* the kernel detaches it when this process ends */
         result = GT_BORROW_REFUSED;
     }
     out->paused_ns = now() - begin;

@@ -1,6 +1,6 @@
 /*
- * See carry.h. A copy is made in a new directory of ours, reached by descriptors from the process's
- * own root: no link there leads out of it.
+ * See carry.h. Copies the library into a new directory of ours, which is opened by descriptors from
+ * the process's own root, so that no link there leads out of that root.
  */
 #include "carry.h"
 
@@ -25,7 +25,10 @@
 
 static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
 
-/* With no other groups than its first: where it needs those it gets a copy. */
+/*
+ * Whether the process's user and first group may read the file. The process's other groups are
+ * ignored: a process that needs those gets a copy.
+ */
 static bool may_read(pid_t pid, const char *path)
 {
     int status;
@@ -71,7 +74,7 @@ static bool copy(int directory, const char *library)
     return done;
 }
 
-/* false: code cannot be loaded from there, or nothing written. */
+/* Copies the library to a place. false: the place is not writable, or mounted noexec. */
 static bool carry_to(struct gt_carried *c, int root, const char *place, const char *library)
 {
     struct statvfs fs;

@@ -1,9 +1,9 @@
 /* See choose.h. */
 #include "choose.h"
 
-#include "modules.h"
+#include "target_modules.h"
 
-#include "scripts/tool/stacks/calls.h"
+#include "scripts/tool/stacks/system_calls.h"
 
 #include "encoder/read/need.h"
 
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Parts of names of libc's functions inside of which a thread may have such a lock. */
+/* Parts of names of libc's functions in which a thread may hold such a lock. */
 static const char *const of_libc[] = {
     "alloc",  "free",   "tcache",      "dl_",
     "dlopen", "dlsym",  "dlclose",     "dlmopen",
@@ -22,7 +22,7 @@ static const char *const of_libc[] = {
     "setxid", "tls",    "pthread_key", "lll_lock_wait_private",
 };
 
-/* Of others' functions, which may be an allocator's, wherever that is linked into. */
+/* Parts of names of other modules' functions that may be an allocator's. */
 static const char *const of_others[] = {
     "malloc",       "calloc",          "realloc", "memalign", "aligned_alloc",
     "operator new", "operator delete", "je_",     "mi_",      "arena"};
@@ -43,9 +43,8 @@ static bool is_in_libc(const struct gt_place *f)
     return strncmp(gt_attach_base(f->module), "libc.so", 7) == 0;
 }
 
-/* Where a stack ends that is known to its bottom: in what libc has made a thread with, or _start.
- */
-static bool has_bottom(const struct gt_task *t)
+/* Whether the stack is known to its bottom, which is libc's start of a thread, or _start. */
+static bool has_bottom(const struct gt_still_thread *t)
 {
     const struct gt_place *last = &t->frame[t->frames - 1];
     return is_in_libc(last) || strcmp(last->function, "_start") == 0 ||
@@ -60,7 +59,7 @@ static bool may_hold_locks(const struct gt_place *f)
            (is_in_libc(f) ? HAS_ANY(f->function, of_libc) : HAS_ANY(f->function, of_others));
 }
 
-static bool is_ordinary(const struct gt_task *t)
+static bool is_ordinary(const struct gt_still_thread *t)
 {
     if (!t->frames || t->unknown || t->cut || !has_bottom(t))
         return false;
@@ -72,8 +71,8 @@ static bool is_ordinary(const struct gt_task *t)
 }
 
 /*
- * A call that is waited in, or a sleep that goes on, and that can be made again: not one that may
- * have done a part. Event loops wait with a timeout, and take EINTR for one that is over.
+ * Whether the thread waits in a call, or sleeps on in one, that can be made again. A call that may
+ * have done a part of its work cannot. Event loops wait with a timeout, and take EINTR for its end.
  */
 static bool is_patient(const struct gt_still *still, pid_t tid, const struct gt_call *call)
 {
@@ -82,7 +81,7 @@ static bool is_patient(const struct gt_still *still, pid_t tid, const struct gt_
            gt_call_again(still, tid, call) != GT_AGAIN_NOT;
 }
 
-/* What an allocator waits in. */
+/* Whether an allocator could wait in that call, for a lock. */
 static bool is_of_locks(long number)
 {
     const struct gt_call_row *row = gt_call_row(number);
@@ -97,8 +96,9 @@ static bool has_timeout(const struct gt_call_row *row, const struct gt_call *cal
     return row->timeout & GT_CALL_MS ? (int32_t)value >= 0 : value != 0;
 }
 
-/* It has the program's own scheduling, and may stay in its call for long. */
-static int rank(const struct gt_still *s, const struct gt_task *t)
+/* Higher for a thread whose call may last long, and for the main thread, which has the program's
+ * own scheduling. */
+static int rank(const struct gt_still *s, const struct gt_still_thread *t)
 {
     bool timed =
         t->call.number == SYS_restart_syscall || has_timeout(gt_call_row(t->call.number), &t->call);
@@ -110,15 +110,15 @@ static const struct gt_still *sorting;
 
 static int better(const void *a, const void *b)
 {
-    return rank(sorting, *(const struct gt_task *const *)b) -
-           rank(sorting, *(const struct gt_task *const *)a);
+    return rank(sorting, *(const struct gt_still_thread *const *)b) -
+           rank(sorting, *(const struct gt_still_thread *const *)a);
 }
 
-size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out)
+size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_still_thread **out)
 {
     size_t n = 0;
     for (size_t i = 0; i < still->tasks; i++) {
-        const struct gt_task *t = &still->task[i];
+        const struct gt_still_thread *t = &still->task[i];
         if (t->arrived && t->state == GT_WAITS && t->call.number >= 0 && !t->signal &&
             is_patient(still, t->tid, &t->call) && !(own_malloc && is_of_locks(t->call.number)) &&
             is_ordinary(t))
@@ -129,15 +129,15 @@ size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_
     return n;
 }
 
-/* Whether a call that is made there, and waited in, is that one or one like it. */
-static bool is_like(const struct gt_still *still, const struct gt_task *task,
+/* Whether `call` is the one that the task was seen in, or another wait made in the same place. */
+static bool is_like(const struct gt_still *still, const struct gt_still_thread *task,
                     const struct gt_call *call)
 {
     return call->pc == gt_registers_pc(&task->registers) &&
            call->sp == gt_registers_sp(&task->registers) && is_patient(still, task->tid, call);
 }
 
-bool gt_choose_is_there(const struct gt_still *still, const struct gt_task *task,
+bool gt_choose_is_there(const struct gt_still *still, const struct gt_still_thread *task,
                         const struct user_regs_struct *registers)
 {
     bool eintr;
@@ -148,7 +148,7 @@ bool gt_choose_is_there(const struct gt_still *still, const struct gt_task *task
     return is_like(still, task, &call);
 }
 
-bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_task *task)
+bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_still_thread *task)
 {
     struct gt_call call = gt_call_of(task->tid);
     if (call.number < 0)
@@ -156,7 +156,7 @@ bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_task *
     return is_like(still, task, &call);
 }
 
-bool gt_choose_returns(const struct gt_task *t, uint64_t word)
+bool gt_choose_returns(const struct gt_still_thread *t, uint64_t word)
 {
     for (size_t i = 0; i < t->frames; i++) {
         if (t->frame[i].pc + 1 == word)
@@ -165,7 +165,7 @@ bool gt_choose_returns(const struct gt_task *t, uint64_t word)
     return false;
 }
 
-const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt_task *t)
+const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt_still_thread *t)
 {
     uint64_t sp = gt_registers_sp(&t->registers);
     for (size_t i = 0; i < s->pieces; i++) {
@@ -175,8 +175,8 @@ const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt
     return NULL;
 }
 
-/* All return addresses are where they were, and so are the frames. */
-bool gt_choose_again(const struct gt_still *still, const struct gt_task *task, int memory)
+/* The thread has the same frames if all return addresses are where they were. */
+bool gt_choose_again(const struct gt_still *still, const struct gt_still_thread *task, int memory)
 {
     const struct gt_piece *then = gt_choose_stack(still, task);
     if (!then)
@@ -195,7 +195,7 @@ bool gt_choose_again(const struct gt_still *still, const struct gt_task *task, i
 bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t size)
 {
     for (size_t i = 0; i < still->tasks; i++) {
-        const struct gt_task *t = &still->task[i];
+        const struct gt_still_thread *t = &still->task[i];
         if (gt_registers_pc(&t->registers) - code < size)
             return true;
         const struct gt_piece *stack = gt_choose_stack(still, t);

@@ -1,34 +1,31 @@
-/* Which thread of a process can be borrowed: its stack says what it holds. */
-#ifndef GT_CHOOSE_H
-#define GT_CHOOSE_H
+/* Chooses a thread of a process to borrow, by its stack, which shows what locks it may hold. */
+#pragma once
 
 #include "scripts/tool/stacks/still.h"
 
 /*
- * Threads that sit in a system call, called from ordinary code: on no frame of their stacks, which
- * are known to the bottom, are they inside of the loader, an allocator or what makes or ends
- * threads and processes; so they hold none of the locks that making a thread takes. own_malloc:
- * an allocator is linked into the program, where not all of its functions may have names. The best
- * first; how many. Needs their stacks.
+ * Lists the threads that wait in a system call made from ordinary code, the best first; returns how
+ * many. Their stacks are known to the bottom, and no frame is in the loader, an allocator, or a
+ * function that makes or ends threads or processes. So they hold none of the locks that making a
+ * thread needs. own_malloc: an allocator is linked into the program, so some of its functions may
+ * have no names. Needs the threads' stacks.
  */
-size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out);
+size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_still_thread **out);
 
-/* Whether a thread with these registers is in the same call, or in one that is made there, too. */
-bool gt_choose_is_there(const struct gt_still *still, const struct gt_task *task,
+/* Whether the thread, with these registers now, is in the call it was seen in, or a like one. */
+bool gt_choose_is_there(const struct gt_still *still, const struct gt_still_thread *task,
                         const struct user_regs_struct *registers);
 
-/* The same of one that runs on, which is not disturbed; where /proc does not tell, true. */
-bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_task *task);
+/* As gt_choose_is_there, from /proc, without a stop of the thread; true if /proc does not say. */
+bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_still_thread *task);
 
-/* Whether it has come there by the same way, by its memory. */
-bool gt_choose_again(const struct gt_still *still, const struct gt_task *task, int memory);
+/* Whether the thread has the same callers as when it was seen, by its stack memory. */
+bool gt_choose_again(const struct gt_still *still, const struct gt_still_thread *task, int memory);
 
-/* A thread's stack, as far as it was copied, or NULL; whether a word there is one of its frames'
- * return addresses. */
-const struct gt_piece *gt_choose_stack(const struct gt_still *still, const struct gt_task *task);
-bool gt_choose_returns(const struct gt_task *task, uint64_t word);
+/* The copied part of a thread's stack, or NULL; whether a word is a frame's return address. */
+const struct gt_piece *gt_choose_stack(const struct gt_still *still,
+                                       const struct gt_still_thread *task);
+bool gt_choose_returns(const struct gt_still_thread *task, uint64_t word);
 
-/* Whether a thread executes code there, or will come back to it. */
+/* Whether a thread executes code there, or will return to it. */
 bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t size);
-
-#endif

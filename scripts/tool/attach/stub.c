@@ -6,8 +6,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 
-/* The pages: what stub.h has of them, vector registers, the borrowed thread's stack meanwhile, and
- * the picture. */
+/* The pages: struct gt_stub_pages, vector registers, a stack for the borrowed thread, the picture.
+ */
 #define PAGES 0x220000
 #define VECTORS 0x8000
 #define STACK_TOP 0x20000 /* GT_STUB_PICTURE */
@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct gt_stub_constants) == 56 + 27 * 8, "");
 #define TEXT_OF(x) #x
 #define NUMBER(x) TEXT_OF(x)
 
-/* Of the constants: the addresses, then the mask, then registers in the kernel's order. */
+/* The constants are the addresses, then the mask, then registers in the kernel's order. */
 #define FUNCTION(i) "(8 * " #i ") + gt_stub_constants_(%rip)"
 #define REGISTER(i) "(56 + 8 * " #i ") + gt_stub_constants_(%rip)"
 
@@ -57,7 +57,7 @@ __asm__(".pushsection .rodata\n"
         "  xor %r9d, %r9d\n"
         "  syscall\n"
         "  mov %rax, %rbx\n"
-        "  lea -256(%rsp), %rsp\n" /* should there be no pages, for the flags */
+        "  lea -256(%rsp), %rsp\n" /* if mmap failed, the flags are pushed below the red zone */
         "  cmp $-4096, %rax\n"
         "  ja back_\n"
         "  lea " NUMBER(STACK_TOP) "(%rbx), %rsp\n"
@@ -172,7 +172,7 @@ __asm__(".pushsection .rodata\n"
         "  pop %rbx\n"
         "  ret\n"
 
-        /* For the word at r12 to be no more 0: what it is. */
+        /* Waits until the word at r12 is not 0; returns it in eax, 0: it stayed 0. */
         "await_:\n"
         "  call clock_\n"
         "  mov %rax, %r13\n"
@@ -192,7 +192,7 @@ __asm__(".pushsection .rodata\n"
         "known_:\n"
         "  ret\n"
 
-        /* Seconds. */
+        /* Returns the time in seconds. */
         "clock_:\n"
         "  mov $228, %eax\n" /* clock_gettime(CLOCK_MONOTONIC) */
         "  mov $1, %edi\n"
@@ -220,7 +220,7 @@ __asm__(".pushsection .rodata\n"
 extern const char gt_stub_[];
 extern const size_t gt_stub_size_;
 
-/* Whether the system keeps all of the processor's registers by XSAVE, as it has for ten years. */
+/* Whether the kernel has enabled XSAVE, as kernels have for ten years. */
 static bool has_xsave(void)
 {
     enum { OSXSAVE = 1 << 27 };
@@ -247,7 +247,7 @@ struct user_regs_struct gt_stub_entry(const struct user_regs_struct *in_call, ui
     return r;
 }
 
-/* What a call returns in the kernel that goes on, as a sleep does. */
+/* The kernel's own result of an interrupted call that goes on where it was, as a sleep does. */
 #define ERESTART_RESTARTBLOCK 516
 
 struct user_regs_struct gt_stub_again(const struct user_regs_struct *in_call)
@@ -262,7 +262,7 @@ struct user_regs_struct gt_stub_again(const struct user_regs_struct *in_call)
 
 #else
 
-/* port: the code, as it stands above */
+/* port: needs the code above for this architecture */
 const size_t gt_stub_constants_at = 0, gt_stub_last = 0;
 
 const void *gt_stub_code(size_t *size)

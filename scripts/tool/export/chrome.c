@@ -1,10 +1,10 @@
 /*
- * A trace as JSON trace events, for chrome://tracing and what reads the same: each thread a row of
- * complete events, with arrows from wakers to the woken; regions, held locks and tasks as
- * asynchronous events, which need not nest in those.
+ * Writes JSON trace events, for chrome://tracing and other readers of that format. Each thread is a
+ * row of complete events, with arrows from wakers to woken threads. Regions, held locks and tasks
+ * are asynchronous events, as they need not nest in a thread's events.
  */
 #include "export.h"
-#include "names.h"
+#include "export_names.h"
 #include "timeline.h"
 
 #include "scripts/tool/json.h"
@@ -20,12 +20,12 @@ enum { PROCESS = 1 };
 struct chrome {
     FILE *file;
     uint64_t events, flows, holds;
-    struct gt_memo stacks; /* those that an event refers to */
+    struct gt_memo stacks; /* the stacks that events refer to */
     const struct gt_callers **stack;
     size_t n, room;
 };
 
-/* Begins an event; what it is named after goes on with members, each behind a comma. */
+/* Begins an event. The caller adds members, each behind a comma, and calls end. */
 static void begin(struct chrome *c, const char *phase, uint64_t g, uint64_t ns)
 {
     fputs(c->events++ ? ",\n{" : "\n{", c->file);
@@ -39,7 +39,7 @@ static void put_kind(const char *category, const char *name)
     gt_json_text("name", name);
 }
 
-/* A member of the arguments, if there is such a text. */
+/* Adds a member of the arguments, if there is such a text. */
 static void put_argument(struct chrome *c, bool *any, const char *name, const char *text)
 {
     if (!text || !*text)
@@ -67,7 +67,7 @@ static void put_stack(struct chrome *c, const struct gt_callers *stack)
     fprintf(c->file, ",\"sf\":\"%" PRIu32 ".0\"", stack->number);
 }
 
-/* From the one that wakes to the beginning of what the woken one does then. */
+/* An arrow from the waker to the beginning of the woken thread's next event. */
 static void put_flow(struct chrome *c, const struct gt_span *span, uint64_t ns)
 {
     const uint64_t g[] = {span->by->g, span->thread->g};
@@ -103,7 +103,7 @@ static void put_span(void *arg, const struct gt_span *span)
         put_flow(c, span, span->from + span->ns);
 }
 
-/* One half of an asynchronous event; those of the same category and number are on one row. */
+/* One half of an asynchronous event; events of one category and id are on one row. */
 static bool put_async(struct chrome *c, bool ends, const char *category, uint64_t id,
                       const struct gt_mark *mark)
 {
@@ -174,7 +174,7 @@ static void put_name(struct chrome *c, const char *what, uint64_t g, const char 
     end(c, any);
 }
 
-/* Each frame by the number of its stack and its place there; the leaf is 0. */
+/* Writes each frame, with its stack's number and its index there as id; the leaf has index 0. */
 static void put_frames(struct chrome *c)
 {
     const char *before = "";

@@ -1,13 +1,13 @@
-/* `gotrace export`: a trace as the file of another tool. */
+/* `gotrace export`: writes a trace in the format of another tool. */
 #include "export.h"
 
 #include "scripts/tool/report/kinds.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum takes { KINDS = 1, WAKERS = 2, BY_THREAD = 4, DIFF = 8, UNENDED = 16 };
+enum takes { KINDS = 1, WAKERS = 2, BY_THREAD = 4, DIFF = 8, UNENDED = 16, MIN_WIDTH = 32 };
 enum { STACKS = KINDS | WAKERS | BY_THREAD | UNENDED };
 
 static const struct format {
@@ -23,7 +23,7 @@ static const struct format {
     void (*write)(const struct gt_export *x);
     unsigned takes; /* options, by their bits */
     bool binary;
-    const char *opens; /* what does, for help */
+    const char *opens; /* tools that open it, for help */
 } formats[] = {
     {"perfetto", ".pftrace", gt_export_perfetto, 0, true, "ui.perfetto.dev, trace_processor"},
     {"firefox", ".profile.json", gt_export_firefox, 0, false, "profiler.firefox.com"},
@@ -31,7 +31,8 @@ static const struct format {
      "chrome://tracing, ui.perfetto.dev, speedscope"},
     {"pprof", ".pb.gz", gt_export_pprof, UNENDED, true, "go tool pprof, speedscope, Pyroscope"},
     {"folded", ".folded", gt_export_folded, STACKS, false, "flamegraph.pl, inferno, speedscope"},
-    {"flame", ".svg", gt_export_flame, STACKS | DIFF, false, "any browser: a flame graph"},
+    {"flame", ".svg", gt_export_flame, STACKS | DIFF | MIN_WIDTH, false,
+     "any browser: a flame graph"},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -39,27 +40,24 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 static void help(void)
 {
     puts("usage: gotrace export --to=FORMAT [options] TRACE\n\n"
-         "Writes the trace for another tool.\n");
+         "Writes the trace for another tool:\n");
     for (int i = 0; i < FORMATS; i++)
         printf("  --to=%-9s  %s\n", formats[i].name, formats[i].opens);
-    puts("\n  -o, --output=FILE  otherwise it is named after the trace: t.svg; -: standard output\n"
-         "\nFor folded and flame, whose stacks are those of waits, with their nanoseconds:\n\n"
-         "  --kind=KINDS       as those of gotrace top; cpu: the CPU samples instead\n"
-         "  --wakers           on top of each stack, that of who ended the wait, upside down\n"
+    puts("\n"
+         "  -o, --output=FILE  the file; -: standard output (default: the name of TRACE\n"
+         "                     with the ending of the format, t.svg)\n"
+         "  -h, --help         print this\n"
+         "\n"
+         "For folded and flame (stacks of waits, in nanoseconds):\n"
+         "\n"
+         "  --kind=KINDS       as for gotrace top; cpu: the CPU samples instead of waits\n"
+         "  --wakers           above each stack, that of the waker, upside down\n"
          "  --by-thread        below each stack, the name of its thread\n"
-         "  --unended          also waits that last until the trace ends; for pprof, too\n"
-         "  --diff=TRACE       for flame: what is more than in that other trace is red, what is\n"
-         "                     less is blue");
+         "  --unended          also waits that had not ended (for pprof, too)\n"
+         "  --diff=TRACE       for flame: compare with another trace; red is more than\n"
+         "                     there, blue is less\n"
+         "  --min-width=PIXELS for flame: leave out narrower boxes (default: 0.15)");
     exit(0);
-}
-
-bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns)
-{
-    if (ended || x->unended)
-        return true;
-    x->left_out->waits++;
-    x->left_out->ns += ns;
-    return false;
 }
 
 static const struct format *format_of(const char *name)
@@ -71,20 +69,6 @@ static const struct format *format_of(const char *name)
     gt_fail(GT_EXIT_USAGE,
             "export: --to=%s: it is perfetto, firefox, chrome, pprof, folded or flame",
             name ? name : "FORMAT");
-}
-
-/* "t.out" → "t.svg" */
-static const char *name_after(const char *trace, const char *extension)
-{
-    static char name[PATH_MAX];
-    static const char usual[] = ".out";
-    size_t n = strlen(trace), cut = sizeof usual - 1;
-    const char *last = strrchr(trace, '/');
-    bool has_usual = strlen(last ? last + 1 : trace) > cut && strcmp(trace + n - cut, usual) == 0;
-    n -= has_usual ? cut : 0;
-    if ((size_t)snprintf(name, sizeof name, "%.*s%s", (int)n, trace, extension) >= sizeof name)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(ENAMETOOLONG));
-    return name;
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -99,17 +83,27 @@ struct request {
     unsigned given;     /* options, by their bits */
 };
 
+static double read_width(const char *text)
+{
+    char *end;
+    double width = strtod(text, &end);
+    if (end == text || *end || !(width >= 0.01 && width <= 1000))
+        gt_fail(GT_EXIT_USAGE, "export: --min-width=%s: a number of pixels from 0.01 to 1000",
+                text);
+    return width;
+}
+
 static struct request read_options(int argc, char **argv, struct gt_export *x)
 {
     static const struct option longs[] = {
         {"to", required_argument, NULL, 't'},   {"output", required_argument, NULL, 'o'},
         {"kind", required_argument, NULL, 'k'}, {"wakers", no_argument, NULL, 'w'},
         {"by-thread", no_argument, NULL, 'b'},  {"unended", no_argument, NULL, 'u'},
-        {"by-thread", no_argument, NULL, 'b'},  {"diff", required_argument, NULL, 'd'},
+        {"diff", required_argument, NULL, 'd'}, {"min-width", required_argument, NULL, 'm'},
         {"help", no_argument, NULL, 'h'},       {0}};
     struct request r = {0};
     const char *to = NULL;
-    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "o:h", longs)) != -1;) {
         switch (c) {
         case 't': to = optarg; break;
         case 'o': r.output = optarg; break;
@@ -133,19 +127,24 @@ static struct request read_options(int argc, char **argv, struct gt_export *x)
             x->other = optarg;
             r.given |= DIFF;
             break;
+        case 'm':
+            x->narrowest = read_width(optarg);
+            r.given |= MIN_WIDTH;
+            break;
         case 'h': help(); break;
         default: exit(GT_EXIT_USAGE);
         }
     }
     if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "export: which trace? One");
+        gt_fail(GT_EXIT_USAGE, "export needs one trace: gotrace export --to=FORMAT TRACE");
     r.format = format_of(to);
     return r;
 }
 
 static void check(const struct request *r, const struct gt_export *x)
 {
-    static const char *const names[] = {"--kind", "--wakers", "--by-thread", "--diff", "--unended"};
+    static const char *const names[] = {"--kind", "--wakers",  "--by-thread",
+                                        "--diff", "--unended", "--min-width"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (r->given & ~r->format->takes & 1u << i)
             gt_fail(GT_EXIT_USAGE, "export: %s is not for --to=%s", names[i], r->format->name);
@@ -158,7 +157,7 @@ static void write_to_stdout(const struct format *format, struct gt_export *x)
 {
     if (format->binary && isatty(STDOUT_FILENO))
         gt_fail(GT_EXIT_USAGE, "export: -o -: %s is nothing for a terminal", format->name);
-    x->file = stdout; /* which main.c closes */
+    x->file = stdout; /* main.c closes it */
     format->write(x);
 }
 
@@ -176,11 +175,12 @@ int gt_command_export(int argc, char **argv)
 {
     struct gt_trace trace;
     struct gt_left_out left_out = {0};
-    struct gt_export x = {.trace = &trace, .kinds = GT_KINDS_USUAL, .left_out = &left_out};
+    struct gt_export x = {
+        .trace = &trace, .kinds = GT_KINDS_USUAL, .left_out = &left_out, .narrowest = 0.15};
     struct request r = read_options(argc, argv, &x);
     check(&r, &x);
     gt_open_trace(&trace, argv[optind]);
-    const char *output = r.output ? r.output : name_after(trace.path, r.format->extension);
+    const char *output = r.output ? r.output : gt_replacement_name(trace.path, r.format->extension);
     if (strcmp(output, "-") == 0)
         write_to_stdout(r.format, &x);
     else

@@ -1,11 +1,10 @@
 /*
- * A profile for the Firefox Profiler, in its processed format: of each thread what it does as
- * samples that weigh as much as that takes, and its waits, held locks and annotations as markers.
- * The format has a thread's columns one after the other: what goes into them is spooled until all
- * is read.
+ * Writes a profile for the Firefox Profiler, in its processed format. Each thread's states are
+ * samples, weighted by their time; its waits, held locks and annotations are markers. The format
+ * has a thread's columns one after the other, so records are spooled until the trace is read.
  */
 #include "export.h"
-#include "names.h"
+#include "export_names.h"
 #include "timeline.h"
 #include "firefox_tables.h"
 #include "spool.h"
@@ -23,7 +22,7 @@ enum { FORMAT = 61, GECKO_FORMAT = 30 };
 enum type { STATE, HOLD, TASK, REGION, LOG, SAMPLE, TYPES };
 enum phase { INSTANT, INTERVAL, BEGINS, ENDS };
 
-/* What a marker can say, each an index of a text. */
+/* The fields of markers; each value is the index of a text. */
 enum field { WHERE, LOCK, OWNER, ENDED_BY, MESSAGE, FIELDS };
 
 static const char *const field_names[FIELDS] = {"where", "lock", "owner", "endedBy", "message"};
@@ -31,7 +30,7 @@ static const char *const field_labels[FIELDS] = {"Where", "Lock", "Owner", "Ende
 static const char *const type_names[TYPES] = {"Wait",   "Hold", "Task",
                                               "Region", "Log",  "CPU sample"};
 
-/* The first are those of enum gt_kind: what a thread does. */
+/* The first categories are those of enum gt_kind, the states of threads. */
 enum category { HOLDS = GT_KINDS, ANNOTATIONS, CATEGORIES };
 
 static const char *const colours[CATEGORIES] = {"green",  "red",         "purple", "lightblue",
@@ -52,23 +51,23 @@ struct record {
     enum phase phase;
     unsigned category;
     uint32_t name, stack, field[FIELDS];
-    uint64_t from, to; /* ns; of a counter: when, and its value */
+    uint64_t from, to; /* ns; of a counter: time and value */
 };
 
 struct firefox {
     FILE *file;
     struct gt_firefox_tables tables;
     struct gt_spool spool;
-    struct gt_memo lists; /* of a thread → its struct gt_spool_list */
+    struct gt_memo lists; /* thread → its struct gt_spool_list */
     struct gt_spool_list heap;
-    struct gt_memo tasks; /* open ones → their number in `open` */
+    struct gt_memo tasks; /* task → its index in `open`, plus 1 */
     struct open_task {
         const struct gt_thread_state *thread;
         struct record record;
         bool over;
     } * open;
     size_t n_open, open_room;
-    bool any; /* of the list that is written */
+    bool any; /* the list in work has records */
 };
 
 /* Reading ------------------------------------------------------------------------------------ */
@@ -193,10 +192,10 @@ static void put_index(FILE *file, uint32_t index)
 }
 
 /*
- * Columns: each is one pass over the records, of which it is about some. What a thread does is two
- * samples, where it begins and just before it ends: half way between two samples the profiler's
- * timeline goes over from one to the other, and what stands at the end of the trace it leaves out.
- * The first one weighs all.
+ * Columns: each is one pass over the records, and has one or two rows for some records. A thread's
+ * state is two samples, at its begin and just before its end, as the profiler's timeline changes
+ * from one sample to the next half way between them. The second sample is before the end, as the
+ * timeline leaves out samples at the end of the trace. The first sample has all the weight.
  */
 static bool is_sample(const struct record *r)
 {
@@ -379,7 +378,7 @@ static void put_meta(const struct gt_export *x)
     putc('}', file);
 }
 
-/* The profiler adds up what a counter has changed by. */
+/* A counter's column has changes, which the profiler adds up. */
 struct changes {
     FILE *file;
     bool times, any;

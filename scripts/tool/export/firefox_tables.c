@@ -1,7 +1,7 @@
 /* See firefox_tables.h. */
 #include "firefox_tables.h"
 
-#include "names.h"
+#include "export_names.h"
 #include "scripts/tool/json.h"
 
 #include "encoder/base/hash.h"
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Where what has this key is; *fresh: it is new, and comes behind the n others. */
+/* The index of the row with this key; *fresh: it is a new one, with index n. */
 static uint32_t place_of(struct gt_memo *memo, uint64_t key, size_t n, bool *fresh)
 {
     uint64_t *slot = gt_need(gt_memo_at(memo, key));
@@ -104,15 +104,15 @@ static uint32_t node_at(struct gt_firefox_tables *t, uint32_t caller, uint32_t f
 static const char *const tops[GT_KINDS] = {
     [GT_RUNNING] = "[running]", [GT_SCHED] = "[runnable]", [GT_UNSEEN] = "[unseen]"};
 
-/* What is done in no call stands on top of the stack of what was before. */
+/* The frame for a state that is no call, on top of the stack of the wait before; or NULL. */
 static const char *top_of(const struct gt_callers *stack, enum gt_kind kind)
 {
     return tops[kind] ? tops[kind] : !stack || !stack->n ? "[no stack]" : NULL;
 }
 
 /*
- * The kind that the stack's own frames have. Below what is done in no call they keep that of the
- * wait that was there: a function of two kinds has no colour in the profiler.
+ * The kind of the stack's own frames. Below a state that is no call they keep the kind of the wait
+ * that had the stack: the profiler shows a function of two kinds without colour.
  */
 static enum gt_kind kind_of_frames(struct gt_firefox_tables *t, const struct gt_callers *stack,
                                    enum gt_kind kind)
@@ -143,7 +143,7 @@ uint32_t gt_firefox_stack(struct gt_firefox_tables *t, const struct gt_callers *
 
 /* Writing ------------------------------------------------------------------------------------ */
 
-/* A column of so many numbers, each as fn says; NONE is null. */
+/* Writes a column of n numbers, which fn returns; NONE is null. */
 typedef uint32_t column_fn(const struct gt_firefox_tables *t, size_t i);
 
 static void put_column(const struct gt_firefox_tables *t, FILE *file, const char *name, size_t n,
@@ -157,7 +157,7 @@ static void put_column(const struct gt_firefox_tables *t, FILE *file, const char
     fputs("],", file);
 }
 
-/* And one that says the same everywhere. */
+/* Writes a column of n equal values. */
 static void put_constant(FILE *file, const char *name, size_t n, const char *value)
 {
     fprintf(file, "\"%s\":[", name);
@@ -235,7 +235,7 @@ static void put_stacks(const struct gt_firefox_tables *t, FILE *file)
     end_table(file, t->frames);
 }
 
-/* The profiler has -1 there for none. */
+/* In this column -1 stands for none. */
 static void put_function_resources(const struct gt_firefox_tables *t, FILE *file)
 {
     fputs("\"resource\":[", file);

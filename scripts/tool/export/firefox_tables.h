@@ -1,11 +1,10 @@
 /*
  * The tables that all threads of a profile for the Firefox Profiler share: stacks as a tree of
- * frames, frames of functions, functions of files; and texts. All are referred to by their place.
+ * frames, frames of functions, functions of files; and texts. Rows are referred to by their index.
  */
-#ifndef GT_FIREFOX_TABLES_H
-#define GT_FIREFOX_TABLES_H
+#pragma once
 
-#include "modules.h"
+#include "export_modules.h"
 
 #include "encoder/read/threads.h"
 
@@ -17,7 +16,7 @@ struct gt_firefox_tables {
     struct gt_trace *trace;
     struct gt_export_modules modules;
     struct gt_memo text_ids, file_ids, function_ids, frame_ids, node_ids, stack_ids, resource_ids;
-    struct gt_memo waits; /* stacks → the kind of the wait that was there, and 1 */
+    struct gt_memo waits; /* stack → kind of its wait, plus 1 */
     const char **text;
     struct gt_firefox_function {
         uint32_t name, file, resource; /* file, resource: or NONE */
@@ -34,14 +33,12 @@ struct gt_firefox_tables {
     size_t text_room, function_room, frame_room, node_room, file_room, resource_room;
 };
 
-/* Where the text is, or will be. NULL or "": NONE. */
+/* The index of the text, which is added if it is new. NULL or "": NONE. */
 uint32_t gt_firefox_text(struct gt_firefox_tables *t, const char *text);
 
-/* The same of a stack of somebody who does that, which may be NULL. */
+/* The index of the stack of a thread in a state of that kind; stack may be NULL. */
 uint32_t gt_firefox_stack(struct gt_firefox_tables *t, const struct gt_callers *stack,
                           enum gt_kind kind);
 
-/* Writes them all, to where JSON goes. */
+/* Writes all tables, to `file`, which JSON goes to. */
 void gt_firefox_put_tables(const struct gt_firefox_tables *t, FILE *file);
-
-#endif

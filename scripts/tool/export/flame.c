@@ -1,12 +1,13 @@
 /*
- * A flame graph: one picture, SVG, that needs nothing else. Each box is a function on the stacks
- * that threads waited with, as wide as the waits were long; below it are its callers. Its colour
- * says which kind of wait that was, or, beside another trace, whether it has become more.
+ * Writes a flame graph, a single SVG picture that needs no other file. Each box is a function on
+ * the stacks of waits, as wide as the waits were long; below it are its callers. Its colour shows
+ * the kind of wait, or, in a comparison with another trace, whether the time has grown.
  */
-#include "stacks.h"
+#include "export_stacks.h"
 
 #include "scripts/tool/report/kinds.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/markup.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"
@@ -19,28 +20,22 @@
 
 /* In pixels. */
 enum { WIDTH = 1200, LEFT = 10, HEAD = 62, FOOT = 30, ROW = 18 };
-static const double letter = 6.63, narrowest = 0.15;
+static const double letter = 6.63;
 
-/* The script that makes it answer. */
-extern const char gt_flame_script[];
-__asm__(".pushsection .rodata\n"
-        ".globl gt_flame_script\n"
-        "gt_flame_script:\n"
-        ".incbin \"scripts/tool/export/flame.js\"\n"
-        ".byte 0\n"
-        ".popsection\n");
+/* The script for clicks and searches. */
+GT_EMBED(gt_flame_script, "scripts/tool/export/flame.js");
 
 /* The tree ----------------------------------------------------------------------------------- */
 
-/* A function, called by those above it; their sums. */
+/* A function called by the box below it, and the sums of its stacks. */
 struct box {
     struct box *child, *next; /* next: of the same caller, in the order of names */
     const char *name;
     size_t children;
-    bool of_waker;           /* it is of who ended the wait */
-    uint64_t value, count;   /* ns or samples */
-    uint64_t before;         /* the same in the other trace */
-    uint64_t kind[GT_KINDS]; /* the value, by kinds */
+    bool of_waker;           /* on the waker's stack */
+    uint64_t value, count;   /* ns or samples; waits or samples */
+    uint64_t before;         /* value in the other trace */
+    uint64_t kind[GT_KINDS]; /* value by kinds */
 };
 
 struct tree {
@@ -50,7 +45,7 @@ struct tree {
     /* Adding a stack: */
     const struct gt_stack_sum *sum;
     struct box *at;
-    bool before; /* of the other trace */
+    bool before; /* the stack is of the other trace */
 };
 
 static void count(struct tree *t)
@@ -120,36 +115,7 @@ static void add_trace(struct tree *tree, const struct gt_export *x, struct gt_tr
 
 /* Text --------------------------------------------------------------------------------------- */
 
-/* XML has neither most control characters nor U+FFFE and U+FFFF. */
-static bool is_for_xml(const char *character, size_t n)
-{
-    return n == 1 ? (unsigned char)*character >= ' '
-                  : n != 3 || (memcmp(character, "\xef\xbf\xbe", 3) != 0 &&
-                               memcmp(character, "\xef\xbf\xbf", 3) != 0);
-}
-
-static void put_escaped(FILE *file, const char *text, size_t size)
-{
-    static const struct {
-        char c;
-        const char *name;
-    } names[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
-    for (size_t n; size; text += n, size -= n) {
-        const char *instead = NULL;
-        n = gt_utf8_character(text, size);
-        if (!n || !is_for_xml(text, n))
-            instead = GT_UTF8_UNKNOWN;
-        for (size_t i = 0; n == 1 && i < sizeof names / sizeof *names; i++)
-            instead = *text == names[i].c ? names[i].name : instead;
-        if (instead)
-            fputs(instead, file);
-        else
-            fwrite(text, 1, n, file);
-        n = n ? n : 1;
-    }
-}
-
-/* As much as has room, in pixels. */
+/* Writes as much of the name as has room; room is in pixels. */
 static void put_label(FILE *file, const char *name, double room)
 {
     size_t size = strlen(name), shown = 0, end = 0;
@@ -162,7 +128,7 @@ static void put_label(FILE *file, const char *name, double room)
         shown++;
     }
     bool fits = end == size || end + 1 == size;
-    put_escaped(file, name, fits ? size : end);
+    gt_markup_text(file, name, fits ? size : end);
     if (!fits)
         fputs("…", file);
 }
@@ -184,11 +150,12 @@ struct colour {
     double hue, saturation, lightness; /* degrees, 0 to 1 */
 };
 
+/* The hues of report.css. */
 static const struct colour kind_colours[GT_KINDS] = {
-    [GT_RUNNING] = {28, 0.85, 0.66}, [GT_SCHED] = {4, 0.75, 0.70},
-    [GT_SYNC] = {262, 0.60, 0.76},   [GT_NETWORK] = {201, 0.62, 0.68},
-    [GT_SYSCALL] = {42, 0.82, 0.64}, [GT_SLEEP] = {150, 0.32, 0.72},
-    [GT_OTHER] = {80, 0.35, 0.70},   [GT_UNSEEN] = {330, 0.45, 0.76},
+    [GT_RUNNING] = {146, 0.40, 0.66}, [GT_SCHED] = {37, 0.85, 0.66},
+    [GT_SYNC] = {5, 0.75, 0.74},      [GT_NETWORK] = {217, 0.72, 0.75},
+    [GT_SYSCALL] = {267, 0.55, 0.78}, [GT_SLEEP] = {208, 0.12, 0.74},
+    [GT_OTHER] = {212, 0.28, 0.70},   [GT_UNSEEN] = {47, 0.40, 0.68},
 };
 static const struct colour mixed = {40, 0.10, 0.86}, of_waker = {110, 0.30, 0.80};
 
@@ -207,7 +174,7 @@ static void put_colour(FILE *file, const struct colour *c)
     fprintf(file, "#%02x%02x%02x", (int)channel(c, 0), (int)channel(c, 8), (int)channel(c, 4));
 }
 
-/* The kind that nearly all of its time was, or GT_KINDS. */
+/* The kind of at least nine tenths of the box's time, or GT_KINDS. */
 static enum gt_kind kind_of(const struct box *box)
 {
     for (int k = 0; k < GT_KINDS; k++) {
@@ -217,7 +184,7 @@ static enum gt_kind kind_of(const struct box *box)
     return GT_KINDS;
 }
 
-/* Neighbours can be told apart: a little lighter or darker, by their names. */
+/* The box's colour, a little lighter or darker by its name, so that neighbours differ. */
 static struct colour colour_of(const struct box *box)
 {
     enum gt_kind kind = kind_of(box);
@@ -229,7 +196,7 @@ static struct colour colour_of(const struct box *box)
     return c;
 }
 
-/* White: as before; red: more, all of it is new; blue: less. */
+/* White: unchanged. Red: more; full red: new. Blue: less. */
 static struct colour change_of(const struct box *box)
 {
     bool more = box->value > box->before;
@@ -252,7 +219,7 @@ static unsigned rows_of(const struct picture *p, const struct box *box)
 {
     unsigned most = 0;
     for (const struct box *c = box->child; c; c = c->next) {
-        unsigned rows = (double)c->value * p->scale >= narrowest ? rows_of(p, c) : 0;
+        unsigned rows = (double)c->value * p->scale >= p->x->narrowest ? rows_of(p, c) : 0;
         most = rows > most ? rows : most;
     }
     return most + 1;
@@ -268,7 +235,7 @@ static void put_title(const struct picture *p, const struct box *box)
     FILE *file = p->x->file;
     const char *what = p->x->kinds == GT_KINDS_CPU ? "" : box->count == 1 ? " wait, " : " waits, ";
     fputs("<title>", file);
-    put_escaped(file, box->name, strlen(box->name));
+    gt_markup_text(file, box->name, strlen(box->name));
     fprintf(file, "\n%s", amount(p->x, box->value));
     if (*what)
         fprintf(file, " in %" PRIu64 "%s", box->count, what);
@@ -286,7 +253,7 @@ static void put_box(const struct picture *p, const struct box *box, unsigned row
     double width = (double)box->value * p->scale;
     unsigned y = HEAD + (p->rows - 1 - row) * ROW;
     struct colour colour = p->x->other ? change_of(box) : colour_of(box);
-    if (width < narrowest)
+    if (width < p->x->narrowest)
         return;
     fputs("<g class=\"f\">", file);
     put_title(p, box);
@@ -302,13 +269,16 @@ static void put_box(const struct picture *p, const struct box *box, unsigned row
     }
 }
 
-/* Around them -------------------------------------------------------------------------------- */
+/* Around the boxes --------------------------------------------------------------------------- */
 
+/* Each rule names the picture's class, as the picture may stand in a page with other ones. */
 static const char style[] =
-    "text{font:11px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;fill:#222}"
-    ".title{font-size:15px;font-weight:bold}.dim{fill:#666}"
-    ".f{cursor:pointer}.f:hover rect{stroke:#222}.f text{pointer-events:none}"
-    ".below{opacity:.5}.found rect{fill:#e445e4}.button{cursor:pointer;text-decoration:underline}";
+    ".flame text{font:11px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;fill:#222}"
+    ".flame .title{font-size:15px;font-weight:bold}.flame .dim{fill:#666}"
+    ".flame .f{cursor:pointer}.flame .f:hover rect,.flame .chosen rect{stroke:#222}.flame .chosen "
+    "rect{stroke-width:2}.flame .f text{pointer-events:none}"
+    ".flame .below rect{opacity:.5}.flame .found rect{fill:#e445e4}"
+    ".flame .button{cursor:pointer;text-decoration:underline}.flame .hidden{display:none}";
 
 static void put_swatch(FILE *file, double *x, const struct colour *colour, const char *name)
 {
@@ -318,7 +288,7 @@ static void put_swatch(FILE *file, double *x, const struct colour *colour, const
     *x += 30 + (double)strlen(name) * letter;
 }
 
-/* What the colours mean, as far as there are such boxes. */
+/* Writes the meaning of the colours that the picture has. */
 static void put_legend(const struct picture *p)
 {
     double x = LEFT;
@@ -349,17 +319,19 @@ static void put_head(const struct picture *p, unsigned height)
     const char *name = strrchr(x->trace->path, '/');
     name = name ? name + 1 : x->trace->path;
     fprintf(x->file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" width=\"%d\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" tabindex=\"0\" viewBox=\"0 "
+            "0 %d %u\" "
+            "width=\"%d\" "
             "height=\"%u\" data-left=\"%d\" data-width=\"%d\" data-letter=\"%.2f\">\n"
             "<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text class=\"title\" x=\"%d\" y=\"18\">",
             WIDTH, height, WIDTH, height, LEFT, WIDTH - 2 * LEFT, letter, style, LEFT);
-    put_escaped(x->file, name, strlen(name));
+    gt_markup_text(x->file, name, strlen(name));
     fprintf(x->file, "</text>\n<text class=\"dim\" x=\"%d\" y=\"35\">", LEFT);
     fprintf(x->file, "%s: %s", cpu ? "what ran" : "where its threads waited",
             amount(x, root->value));
     if (!cpu)
-        fprintf(x->file, " in %" PRIu64 " waits", root->count);
+        fprintf(x->file, " in %s", gt_count(root->count, "wait"));
     if (x->other)
         fprintf(x->file, ", before: %s", amount(x, root->before));
     fprintf(x->file, "; recorded for %s</text>\n", gt_duration(x->trace->ns));
@@ -371,8 +343,8 @@ static void put_foot(const struct picture *p, unsigned height)
     fprintf(
         p->x->file,
         "<text id=\"about\" x=\"%d\" y=\"%u\"/>\n"
-        "<text id=\"reset\" class=\"button\" x=\"%d\" y=\"18\" style=\"display:none\">All</text>\n"
-        "<text id=\"search\" class=\"button\" x=\"%d\" y=\"18\">Search</text>\n"
+        "<text id=\"reset\" class=\"button hidden\" tabindex=\"0\" x=\"%d\" y=\"18\">All</text>\n"
+        "<text id=\"search\" class=\"button\" tabindex=\"0\" x=\"%d\" y=\"18\">Search</text>\n"
         "<text id=\"found\" x=\"%d\" y=\"35\" text-anchor=\"end\"/>\n"
         "<script><![CDATA[\n%s]]></script>\n</svg>\n",
         LEFT, height - 10, WIDTH - LEFT - 90, WIDTH - LEFT - 44, WIDTH - LEFT, gt_flame_script);

@@ -43,7 +43,7 @@
       if (above) place(frame, left + (frame.x - to.x) * scale, frame.width * scale);
       if (below) place(frame, left, width);
     }
-    byId('reset').style.display = to === frames[0] ? 'none' : '';
+    byId('reset').classList.toggle('hidden', to === frames[0]);
     count();
   }
 
@@ -82,11 +82,39 @@
   }
   byId('search').addEventListener('click', ask);
   byId('reset').addEventListener('click', () => zoom(frames[0]));
-  addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') zoom(frames[0]);
-    if (event.key === '/' || (event.ctrlKey && event.key === 'f')) {
-      event.preventDefault();
-      ask();
-    }
+
+  // Keys: arrows choose a frame, Enter zooms into it. In a page with other things they are the picture's while it has the focus.
+  const isDocument = svg === document.documentElement, step = number(frames[0].rect, 'height') + 1;
+  let chosen = null;
+
+  // Where an arrow leads: to the widest frame above, the one below, or the nearest on the same level.
+  function neighbour(key) {
+    const from = chosen || zoomed, up = key === 'ArrowUp', down = key === 'ArrowDown';
+    const level = frames.filter((it) => it !== from && it.y === from.y + (down - up) * step && it.g.style.display !== 'none');
+    if (up) return level.filter((it) => isInside(it, from)).sort((a, b) => b.width - a.width)[0];
+    if (down) return level.find((it) => isInside(from, it));
+    return key === 'ArrowRight' ? level.find((it) => it.x > from.x) : level.filter((it) => it.x < from.x).pop();
+  }
+
+  function choose(frame) {
+    if (!frame) return;
+    if (chosen) chosen.g.classList.remove('chosen');
+    chosen = frame;
+    chosen.g.classList.add('chosen');
+    byId('about').textContent = chosen.about.join(' · ');
+  }
+
+  function enter({ target }) {
+    if (target.id === 'search') ask();
+    else zoom(target.id === 'reset' ? frames[0] : chosen || zoomed);
+  }
+
+  const actions = { Escape: () => zoom(frames[0]), '/': ask, Enter: enter };
+  for (const key of ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight']) actions[key] = () => choose(neighbour(key));
+  (isDocument ? window : svg).addEventListener('keydown', (event) => {
+    const action = event.ctrlKey ? isDocument && event.key === 'f' && ask : actions[event.key];
+    if (!action || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    action(event);
   });
 })();

@@ -1,8 +1,8 @@
 /*
- * Folded stacks: a line for each, "main;work;pthread_mutex_lock 1200", its frames with the
- * outermost first, and its nanoseconds or samples.
+ * Writes folded stacks: a line for each stack, its frames with the outermost first, and its
+ * nanoseconds or samples, such as "main;work;pthread_mutex_lock 1200".
  */
-#include "stacks.h"
+#include "export_stacks.h"
 
 #include "encoder/base/utf8.h"
 
@@ -14,7 +14,7 @@ struct line {
     bool begun;
 };
 
-/* What the format itself is made of becomes a colon; a line is UTF-8. */
+/* Writes a frame in UTF-8; a semicolon, which separates frames, becomes a colon. */
 static void put_frame(void *arg, const char *name)
 {
     struct line *line = arg;

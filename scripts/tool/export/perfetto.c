@@ -1,12 +1,13 @@
 /*
- * A trace for Perfetto: its message Trace, packet by packet, in one sequence. Each thread has a
- * track with what it does as slices, and below it one with its regions and one for each lock that
- * it held; tasks are tracks of the process. An arrow leads from where a thread is woken to where it
- * could run. Names and stacks are written once, before the first packet that refers to them.
+ * Writes a trace for Perfetto: its message Trace, packet by packet, in one sequence. Each thread
+ * has a track with its states as slices. Below it are a track of its regions and a track for each
+ * lock that it held. Tasks are tracks of the process. An arrow leads from the waker to the time
+ * when the woken thread became runnable. Names and stacks are written once, before the first packet
+ * that refers to them.
  */
 #include "export.h"
-#include "modules.h"
-#include "names.h"
+#include "export_modules.h"
+#include "export_names.h"
 #include "timeline.h"
 #include "protobuf.h"
 
@@ -34,42 +35,42 @@ enum { PROCESS_ID = 1, PROCESS_NAME = 6, THREAD_PROCESS = 1, THREAD_ID = 2, THRE
 enum { COUNTER_UNIT = 3, UNIT_COUNT = 2, UNIT_BYTES = 3 };
 enum { SAMPLE_PROCESS = 2, SAMPLE_THREAD = 3, SAMPLE_STACK = 4, SAMPLE_MODE = 5, MODE_USER = 2 };
 
-/* Of InternedData: tables of what has a number and a text... */
+/* InternedData: tables of things with a number and a text... */
 enum table { CATEGORIES = 1, NAMES, ANNOTATIONS, FUNCTIONS = 5, FRAMES, STACKS };
 enum { BUILD_IDS = 16, PATHS, SOURCES, MAPPINGS, TEXTS = 29, TABLES = 30 };
 enum { INTERNED_ID = 1, INTERNED_TEXT };
-/* ... and those of stacks. */
+/* ... and the tables for stacks. */
 enum { FRAME_FUNCTION = 2, FRAME_MAPPING, FRAME_PC, FRAME_SOURCE, FRAME_LINE };
 enum { STACK_FRAME = 2 };
 enum { MAPPING_BUILD_ID = 2, MAPPING_FROM = 4, MAPPING_TO, MAPPING_PATH = 7 };
 
 enum { SEQUENCE = 1, FLAG_BEGINS = 1, FLAG_GOES_ON = 2 };
 
-/* Tracks: numbers that are no others'. */
+/* The ids of tracks, each unique. */
 enum { PROCESS_TRACK = 1, COUNTER_TRACKS = 2, FIRST_THREAD = 16, THREAD_TRACKS = 2 };
 #define LOCK_TRACKS (1ull << 60)
 #define TASK_TRACKS (1ull << 61)
 
-/* Of a thread; kept by its address, as is what follows. */
+/* The state of a thread. */
 struct its {
-    uint64_t tid;  /* that no other thread has in this file */
+    uint64_t tid;  /* a number that no other thread has in this file */
     uint64_t flow; /* the arrow to its next slice; 0: none */
     bool has_regions;
 };
 
 struct held_track {
-    uint64_t number, until; /* until: when the last hold there was over */
+    uint64_t number, until; /* until: end of the last hold on this track */
 };
 
 struct perfetto {
     const struct gt_export *x;
     struct gt_message packet, interned, event;
-    struct gt_memo ids[TABLES]; /* what was written of them → its number */
+    struct gt_memo ids[TABLES]; /* key of a row that was written → its number */
     uint64_t last_id[TABLES];
     struct gt_threads threads;
-    struct gt_memo its, held; /* → struct its, struct held_track */
-    struct gt_memo tids;      /* → the thread that has it */
-    struct gt_memo tasks;     /* that have a track */
+    struct gt_memo its, held; /* thread → struct its; thread and lock → struct held_track */
+    struct gt_memo tids;      /* tid plus 1 → the thread that has it */
+    struct gt_memo tasks;     /* tasks that have a track */
     struct gt_export_modules modules;
     uint64_t process, flows, locks;
     bool begun;
@@ -96,7 +97,7 @@ static void put_packet(struct perfetto *f, unsigned field, uint64_t ns)
 
 /* Names and stacks --------------------------------------------------------------------------- */
 
-/* The number of what has this key; *fresh: it is new, and to be written. */
+/* The number of the row with this key; *fresh: it is new, and the caller must write it. */
 static uint64_t id_in(struct perfetto *f, int table, uint64_t key, bool *fresh)
 {
     uint64_t *slot = gt_need(gt_memo_at(&f->ids[table], key));
@@ -130,7 +131,7 @@ static uint64_t build_id_in(struct perfetto *f, const struct gt_module *module)
     return id;
 }
 
-/* Code of which is not known where it was loaded from has a mapping, too: all of them. */
+/* The mapping of the code at pc; all code of unknown modules shares one mapping. */
 static uint64_t mapping_of(struct perfetto *f, uint64_t pc, uint64_t *from)
 {
     static const struct gt_export_module nowhere = {.its = {.path = "[unknown]"}};
@@ -178,7 +179,7 @@ static uint64_t frame_in(struct perfetto *f, const struct gt_where *frame)
     return id;
 }
 
-/* 0: there is none. */
+/* The number of the stack; 0: there is no stack. */
 static uint64_t stack_in(struct perfetto *f, const struct gt_callers *stack)
 {
     bool fresh;
@@ -188,7 +189,7 @@ static uint64_t stack_in(struct perfetto *f, const struct gt_callers *stack)
     if (!fresh)
         return id;
     for (uint32_t i = 0; i < stack->n; i++)
-        frame_in(f, &stack->frame[i]); /* which is then there, outside of the stack */
+        frame_in(f, &stack->frame[i]); /* writes the frame, which must be outside of the stack */
     size_t begin = gt_message_begin(&f->interned, STACKS);
     gt_message_number(&f->interned, INTERNED_ID, id);
     for (uint32_t i = stack->n; i-- > 0;) /* the outermost first */
@@ -213,8 +214,9 @@ static uint64_t track_of(const struct gt_thread_state *t)
 }
 
 /*
- * The kernel's number, once: that of a thread that has ended may come back, and goroutines of a Go
- * program take turns on its threads. Others have a number that no thread has.
+ * The kernel's thread number, for the first thread that has it. The kernel reuses numbers of ended
+ * threads, and goroutines of a Go program take turns on its threads. All later ones get a number
+ * that no thread has.
  */
 static uint64_t tid_of(struct perfetto *f, const struct gt_thread_state *t)
 {
@@ -232,7 +234,7 @@ static uint64_t tid_of(struct perfetto *f, const struct gt_thread_state *t)
     return its->tid;
 }
 
-/* That of the main thread, where it is there. */
+/* The pid: the number of the main thread, or 1 if the trace does not have it. */
 static uint64_t process_of(struct perfetto *f)
 {
     const struct gt_thread_state *first = gt_threads_find(&f->threads, 1);
@@ -263,7 +265,7 @@ static void annotate_number(struct perfetto *f, const char *name, uint64_t numbe
     gt_message_end(&f->event, begin);
 }
 
-/* What more there is to say of it follows, then its packet. */
+/* Begins an event. The caller adds more fields, and calls put_packet. */
 static void begin_event(struct perfetto *f, unsigned type, uint64_t track, const char *category,
                         const char *name)
 {
@@ -346,7 +348,7 @@ static struct held_track *held_track(struct perfetto *f, const struct gt_lock_st
     return track;
 }
 
-/* Times of holds are rounded: none begins before the last one is over. */
+/* Times of holds are rounded, so a hold is moved to begin after the last one's end. */
 static void put_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
 {
     struct perfetto *f = arg;
@@ -379,7 +381,7 @@ static void put_task(struct perfetto *f, const struct gt_mark *mark)
     bool below = gt_memo_find(&f->tasks, mark->parent + 1);
     uint64_t *known = gt_need(gt_memo_at(&f->tasks, mark->task + 1));
     if (mark->ends) {
-        if (*known) /* else it began before the recording */
+        if (*known) /* else the task began before the recording */
             end_slice(f, track, mark->ns);
         return;
     }
@@ -437,7 +439,7 @@ static void put_count(void *arg, enum gt_counter counter, uint64_t ns, uint64_t 
 
 /* Tracks ------------------------------------------------------------------------------------- */
 
-/* Before their first values; all others' may come later. */
+/* Writes the counters' tracks, before their first values. Other tracks may follow their events. */
 static void put_counters(struct perfetto *f)
 {
     for (int c = 0; c < GT_COUNTERS; c++) {
@@ -482,7 +484,7 @@ static void put_clock(struct gt_message *m, uint64_t clock, uint64_t ns)
     gt_message_end(m, begin);
 }
 
-/* The time of day, where the trace tells it. */
+/* Writes the time of day, if the trace has it. */
 static void put_clocks(struct perfetto *f)
 {
     const struct gt_trace *t = f->x->trace;
@@ -506,6 +508,6 @@ void gt_export_perfetto(const struct gt_export *x)
     gt_timeline_read(&timeline, &f.threads, x->trace);
     put_process(&f);
     for (const struct gt_thread_state *t = f.threads.first; t; t = t->next)
-        put_thread(&f, t); /* whose names and numbers are known now */
+        put_thread(&f, t); /* names and numbers of threads are known only now */
     put_clocks(&f);
 }

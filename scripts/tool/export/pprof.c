@@ -1,14 +1,15 @@
 /*
- * A profile for pprof: the message Profile of profile.proto, compressed. Each sample is of one kind
- * and stands in the two columns of that, nanoseconds and count; waits also in those of all time off
- * the CPU.
+ * Writes a profile for pprof: the message Profile of profile.proto, compressed. Each sample is of
+ * one kind and has values in that kind's two columns, nanoseconds and count. Waits also have values
+ * in the columns of all time off the CPU.
  */
 #include "export.h"
-#include "modules.h"
-#include "names.h"
+#include "export_modules.h"
+#include "export_names.h"
+#include "export_stacks.h"
 #include "protobuf.h"
 
-#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 
@@ -33,7 +34,7 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
-/* The columns: those of kinds of waits are at the number of their kind. */
+/* The columns; a column of a kind of waits has the number of that kind. */
 enum column { OFF_CPU, HOLDS = GT_KINDS, CPU, COLUMNS };
 
 static const char *const column_names[COLUMNS] = {
@@ -42,7 +43,7 @@ static const char *const column_names[COLUMNS] = {
     [GT_OTHER] = "other",  [GT_UNSEEN] = "unseen",   [HOLDS] = "holds",
     [CPU] = "cpu"};
 
-/* Waits, holds or samples of a thread that say the same. */
+/* The sum of a thread's waits, holds or samples with equal stacks and labels. */
 struct sum {
     enum column column;
     bool ended;
@@ -58,8 +59,8 @@ struct profile {
     struct sum *sum;
     size_t n, room;
     struct gt_memo by_key;
-    struct gt_memo samples;           /* of each thread: its CPU samples */
-    const struct gt_lock_state *held; /* of the hold that the event to come tells */
+    struct gt_memo samples;           /* thread → number of its CPU samples */
+    const struct gt_lock_state *held; /* lock of the hold that the next event reports; or NULL */
     struct gt_hold_state hold;
     /* Writing: */
     gzFile out;
@@ -126,7 +127,7 @@ static void note_hold(void *arg, const struct gt_lock_state *lock, const struct 
     p->hold = *hold;
 }
 
-/* The log that has told of a hold has the stack where the lock was given up. */
+/* The log event that reports a hold has the stack of the unlock. */
 static void add_hold(void *arg, const struct gt_happening *event,
                      const struct gt_thread_state *thread, uint64_t ns)
 {
@@ -143,7 +144,7 @@ static void add_hold(void *arg, const struct gt_happening *event,
     p->held = NULL;
 }
 
-/* What the kernel has counted for a thread is shared out over its samples. */
+/* Shares a thread's CPU time, as counted by the kernel, out over its samples. */
 static void share_cpu(struct profile *p)
 {
     for (size_t i = 0; i < p->n; i++) {
@@ -173,7 +174,7 @@ static uint64_t text_id(struct profile *p, const char *text)
         gt_message_text(&p->message, PROFILE_STRING, its);
         *slot = ++p->n_texts;
     }
-    return *slot - 1; /* the first is "", 0 */
+    return *slot - 1; /* the first id is 0, of "" */
 }
 
 static void put_type(struct profile *p, const char *name, const char *suffix, const char *unit)
@@ -205,7 +206,7 @@ static uint64_t function_id(struct profile *p, const struct gt_where *frame)
     return p->n_functions;
 }
 
-/* One for each frame: a trace does not tell which of them were inlined. */
+/* A location for each frame: a trace does not say which frames were inlined. */
 static uint64_t location_id(struct profile *p, const struct gt_where *frame)
 {
     struct gt_message *m = &p->message;
@@ -239,10 +240,10 @@ static void put_label(struct profile *p, uint64_t key, unsigned field, uint64_t 
 
 enum { LABELS = 5 };
 struct label {
-    uint64_t key, text; /* of the table of strings */
+    uint64_t key, text; /* ids of strings */
 };
 
-/* The table's strings stand outside of the sample: they come first. */
+/* Writes the labels' strings, which must come before the sample, as they are not part of it. */
 static size_t find_labels(struct profile *p, const struct sum *s, struct label label[LABELS])
 {
     const struct {
@@ -281,7 +282,7 @@ static void put_sample(struct profile *p, const struct sum *s)
     size_t labels = find_labels(p, s, label);
     uint64_t tid_key = text_id(p, "tid");
     for (uint32_t i = 0; i < frames; i++)
-        location_id(p, &frame[i]); /* which is then there, outside of the sample */
+        location_id(p, &frame[i]); /* writes the location, which must be outside of the sample */
     size_t begin = gt_message_begin(&p->message, PROFILE_SAMPLE);
     size_t packed = gt_message_begin(&p->message, SAMPLE_LOCATIONS);
     for (uint32_t i = 0; i < frames; i++)
@@ -311,7 +312,7 @@ static void put_mapping(struct profile *p, const struct gt_export_module *module
     gt_message_number(m, MAPPING_FILE, file);
     gt_message_number(m, MAPPING_BUILD_ID, id);
     for (unsigned field = MAPPING_FUNCTIONS; field <= MAPPING_INLINES; field++)
-        gt_message_number(m, field, 1); /* all names there are, are here */
+        gt_message_number(m, field, 1); /* pprof needs to look up no more names */
     gt_message_end(m, begin);
 }
 

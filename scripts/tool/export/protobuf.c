@@ -70,7 +70,7 @@ void gt_message_text(struct gt_message *m, unsigned field, const char *text)
     gt_message_end(m, begin);
 }
 
-/* A length of one byte, which is what most have. */
+/* Leaves one byte for the length, which is enough for most messages. */
 size_t gt_message_begin(struct gt_message *m, unsigned field)
 {
     put_key(m, field, LENGTH);

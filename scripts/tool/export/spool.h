@@ -1,35 +1,32 @@
 /*
- * Lists that are too long for memory: records of one size, appended to any of many lists, and read
- * back list by list. What is not of the last moment lies in a temporary file without a name.
+ * Many lists of records, too long for memory. Callers append records of one size to any list, and
+ * read back list by list. All but the last records of each list are in an unnamed temporary file.
  */
-#ifndef GT_SPOOL_H
-#define GT_SPOOL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct gt_spool {
-    size_t record; /* bytes of one */
-    FILE *file;    /* NULL: nothing was too long yet */
+    size_t record; /* bytes of a record */
+    FILE *file;    /* NULL: no list was too long yet */
     uint64_t blocks;
 };
 
-/* Zeros to begin with. */
+/* Zero-initialised. */
 struct gt_spool_list {
     uint64_t n;
-    uint64_t *block; /* where the whole ones are in the file, in order */
+    uint64_t *block; /* places in the file of the list's blocks, in order */
     size_t blocks, blocks_room;
-    uint8_t *last; /* the records behind them */
+    uint8_t *last; /* the records after those blocks */
     size_t last_n, last_room;
 };
 
-/* Each ends the program with a message where there is no room. */
+/* Both functions end the program with a message if the temporary file fails. */
 void gt_spool_add(struct gt_spool *spool, struct gt_spool_list *list, const void *record);
 
 /* Calls fn with each record of the list, in order. */
 typedef void gt_spool_fn(void *arg, const void *record);
 void gt_spool_each(struct gt_spool *spool, const struct gt_spool_list *list, gt_spool_fn *fn,
                    void *arg);
-
-#endif

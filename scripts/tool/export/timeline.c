@@ -24,7 +24,7 @@ static void count_state(struct gt_timeline *t, enum gt_g_state state, uint64_t n
         count(t, GT_COUNT_RUNNABLE, ns, t->counted[GT_COUNT_RUNNABLE] + (uint64_t)change);
 }
 
-/* How many run, and could: they are counted when one has another state than before. */
+/* Counts the running and runnable threads anew when a thread's state changes. */
 static void note_state(struct gt_timeline *t, const struct gt_thread_state *thread, uint64_t ns)
 {
     uint64_t *known = gt_need(gt_memo_at(&t->states, (uintptr_t)thread));
@@ -64,7 +64,7 @@ static void tell_event(void *arg, const struct gt_happening *h,
     case GT_EV_USER_REGION_BEGIN: tell_mark(t, GT_MARK_REGION, false, h, thread, ns); break;
     case GT_EV_USER_REGION_END: tell_mark(t, GT_MARK_REGION, true, h, thread, ns); break;
     case GT_EV_USER_LOG:
-        if (h->task || !gt_locks_is_ours(h->text)) /* what those say is told as waits and holds */
+        if (h->task || !gt_locks_is_ours(h->text)) /* logs about locks become waits and holds */
             tell_mark(t, GT_MARK_LOG, false, h, thread, ns);
         break;
     default: break;

@@ -8,17 +8,17 @@
 
 #include "encoder/read/batches.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/v1/pages.h"
-#include "symbolize/files.h"
+#include "encoder/drain/v1/pages.h"
+#include "symbolize/elf/files.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Whether a trace is one ---------------------------------------------------------------------- */
+/* Whether a trace lacks its names ------------------------------------------------------------- */
 
-/* In the first page. */
+/* v1 says so in the first page. */
 static bool v1_says_so(struct gt_bytes bytes, const struct gt_format *format)
 {
     struct gt_v1_record record;
@@ -31,7 +31,7 @@ static bool v1_says_so(struct gt_bytes bytes, const struct gt_format *format)
     return false;
 }
 
-/* In the tables of the first generation. */
+/* v2 says so in the strings of the first generation. */
 static bool v2_says_so(struct gt_bytes bytes, const struct gt_format *format)
 {
     struct gt_batch batch;

@@ -1,16 +1,14 @@
 /*
- * Traces whose names were to be looked up by who reads them (GOTRACE_NAMES=later): whoever opens
- * one gets a copy that has them.
+ * Traces recorded with GOTRACE_NAMES=later leave the look-up of names to their reader. A command
+ * that opens such a trace reads a copy that has the names.
  */
-#ifndef GT_LATER_H
-#define GT_LATER_H
+#pragma once
 
 #include "encoder/read/trace.h"
 
 /*
- * Does that to a trace that was opened, unless it has its names. Says of which modules the files
- * are not here any more, or others by now. trace->named: where the copy is, for as long as we run.
+ * Replaces an open trace by a copy with names, unless it has its names. Prints the modules whose
+ * files are gone or are another build now. trace->named: path of the copy, valid as long as this
+ * process runs.
  */
 void gt_later_fill_in(struct gt_trace *trace);
-
-#endif

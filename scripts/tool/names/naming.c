@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { INLINES_MAX = 32 };
-#define NEW_PCS (1ull << 51) /* beyond those that the encoder makes up */
+#define NEW_PCS (1ull << 51) /* beyond the PCs that the encoder makes up */
 
 void gt_naming_string(struct gt_naming *naming, uint64_t id, const struct gt_bytes *text)
 {
@@ -80,8 +80,9 @@ static bool is_better(const struct gt_where *old, const struct gt_sym_frame *fra
 }
 
 /*
- * Code that was made at run time stands there as the address that a call of it returns to, or where
- * it was interrupted. Its place in the trace tells which, but where another one had that before.
+ * Finds code made at run time, whose func in the trace is an address. That address is where the
+ * code was interrupted if it equals the frame's PC, else a return address. It counts as a return
+ * address, too, if the frame has another PC because its own was taken.
  */
 static bool find_made(struct gt_naming *naming, const struct gt_where *frame,
                       struct gt_sym_frame *found)
@@ -91,20 +92,20 @@ static bool find_made(struct gt_naming *naming, const struct gt_where *frame,
     return pc && gt_made_find(&naming->made, pc - (frame->pc != pc), 0, UINT64_MAX, found);
 }
 
-/* How many frames; 0: nothing that the trace does not know. */
+/* Looks the frame up in its module; how many frames: 0: no more than the trace knows. */
 static int ask_module(struct gt_naming *naming, struct gt_named_module *m,
                       const struct gt_where *frame, struct gt_sym_frame *frames)
 {
     if (m->module->path[0] == '[') /* the vDSO is in memory only */
         return 0;
-    /* A trace has the addresses of calls, not those they return to. */
+    /* A trace has the addresses of calls, not their return addresses. */
     int n = gt_symbolize(symbolizer(naming), 1, frame->pc, false, frames, INLINES_MAX);
     *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
     m->nameless += !frames[n - 1].line && strstr(frames[n - 1].func, "+0x");
     return is_better(frame, frames, n) ? n : 0;
 }
 
-/* An address for what was made at run time: see symbolize/modules.h. */
+/* The address shown; marked if the code was made at run time: see symbolize/elf/modules.h. */
 static uint64_t shown_for(const struct gt_named_module *m, uint64_t pc)
 {
     return m ? pc : pc | GT_MODULES_MADE;
@@ -150,7 +151,7 @@ bool gt_naming_stays_later(struct gt_naming *naming)
     return stays && !naming->last;
 }
 
-/* Appends what stands for the address; false: whoever has the file may know more. */
+/* Appends the address's text; false: a later reader that has the module's file may know more. */
 static bool add_phrase(struct gt_naming *naming, struct gt_strbuf *t, enum gt_phrase which,
                        uint64_t shown)
 {

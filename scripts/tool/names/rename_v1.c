@@ -1,13 +1,13 @@
 /*
- * See naming.h: a v1 trace with new stacks. Their new strings come right before them. The file is
- * no longer made of pages, which only mattered while it grew.
+ * See naming.h: writes a v1 trace with new stacks. New strings come right before their stack. The
+ * new file is not made of pages, which matter only while a recording writes.
  */
 #include "naming.h"
 
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/v1/pages.h"
+#include "encoder/drain/v1/pages.h"
 
 #include <string.h>
 
@@ -41,7 +41,7 @@ static uint64_t id_of(struct writer *w, const char *text)
     return *slot;
 }
 
-/* A number as a stack with the id 0. */
+/* v1 has the mark as a number in a stack with the id 0. */
 bool gt_naming_v1_says_later(const struct gt_v1_record *record)
 {
     struct gt_bytes args = record->args;
@@ -53,7 +53,7 @@ static void learn_pcs(struct writer *w, struct gt_bytes args)
 {
     struct gt_where frame;
     if (!gt_get_varint(&args))
-        return; /* numbers, of other things */
+        return; /* id 0: not a stack, but numbers about other things */
     for (uint64_t n = gt_get_varint(&args); n-- && gt_naming_frame(w->naming, &args, &frame);)
         gt_naming_pc(w->naming, frame.pc);
 }
@@ -66,7 +66,7 @@ static uint8_t *put_frame(struct writer *w, uint8_t *p, const struct gt_where *f
     return gt_varint_put(p, frame->line);
 }
 
-/* One that is too long loses its outermost frames, as in encoder/v1/tables.c. */
+/* A stack that is too long loses its outermost frames, as in encoder/drain/v1/tables.c. */
 static void rename_stack(struct writer *w, struct gt_bytes args)
 {
     enum { FRAME_MAX = 4 * GT_VARINT_MAX, HEAD_MAX = 1 + 3 * GT_VARINT_MAX };
@@ -91,7 +91,7 @@ static void rename_stack(struct writer *w, struct gt_bytes args)
     fwrite(body, 1, (size_t)(q - body), w->out);
 }
 
-/* A string of its own, or what a log says, which stands at its end. */
+/* Renames a string, or the message at the end of a log; false: the text stays as it is. */
 static bool rename_text(struct writer *w, const struct gt_v1_record *record, const uint8_t *start)
 {
     uint8_t size[GT_VARINT_MAX];
@@ -140,5 +140,5 @@ void gt_rename_v1(struct gt_naming *naming, const struct gt_trace *trace, FILE *
         rename_record(&w, &record, b.p - record.size);
         whole = b.p;
     }
-    fwrite(whole, 1, (size_t)(all.end - whole), out); /* a cut one */
+    fwrite(whole, 1, (size_t)(all.end - whole), out); /* a record that is cut off */
 }

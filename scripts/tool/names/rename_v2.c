@@ -1,4 +1,4 @@
-/* See naming.h: a v2 trace with new tables, generation by generation. */
+/* See naming.h: writes a v2 trace with new tables, generation by generation. */
 #include "naming.h"
 
 #include "encoder/base/varint.h"
@@ -11,9 +11,9 @@
 struct writer {
     struct gt_naming *naming;
     FILE *out;
-    struct table *strings; /* new ones */
+    struct table *strings; /* the new strings */
     bool stays_later;
-    struct gt_batch like; /* whose generation, thread and time the new batches have */
+    struct gt_batch like; /* new batches have its generation, thread and time */
 };
 
 /* A batch being filled. */
@@ -64,12 +64,12 @@ static void put_string(struct writer *w, uint64_t id, const void *text, size_t n
     w->strings->pos += n;
 }
 
-/* The id of an interned text in this generation, which may be a new one. */
+/* The id of an interned text in this generation; a new text is written. */
 static uint64_t id_of(struct writer *w, const char *text)
 {
     uint64_t *slot = gt_need(gt_memo_at(&w->naming->ids, (uintptr_t)text));
     if (!*slot) {
-        size_t n = strnlen(text, GT_STRING_MAX); /* one of the trace may have had the id 0 */
+        size_t n = strnlen(text, GT_STRING_MAX); /* a text of the trace may have had the id 0 */
         *slot = ++w->naming->last_id;
         put_string(w, *slot, text, n);
     }
@@ -93,7 +93,7 @@ static void learn_strings(struct writer *w, struct gt_bytes data)
     }
 }
 
-/* Texts that were to get names have them. */
+/* Writes the strings, with names in texts that lack them. */
 static void rename_strings(struct writer *w, struct gt_bytes data)
 {
     uint64_t id;
@@ -220,6 +220,6 @@ void gt_rename_v2(struct gt_naming *naming, const struct gt_trace *trace, FILE *
         rename_generation(&w, (struct gt_bytes){rest.p, end_of_generation, false});
         rest.p = end_of_generation;
     }
-    fwrite(rest.p, 1, gt_bytes_left(&rest), out); /* a cut one */
+    fwrite(rest.p, 1, gt_bytes_left(&rest), out); /* a generation that is cut off */
     free(w.strings);
 }

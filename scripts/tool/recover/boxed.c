@@ -1,19 +1,19 @@
 /* See boxed.h. */
 #include "boxed.h"
 
-#include "names.h"
+#include "box_names.h"
 
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/era.h"
-#include "encoder/held.h"
+#include "encoder/thread/held.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
-#include "encoder/stacks.h"
-#include "encoder/strings.h"
-#include "encoder/texts.h"
-#include "encoder/writer.h"
-#include "preload/real.h"
+#include "encoder/thread/stacks.h"
+#include "encoder/thread/strings.h"
+#include "encoder/thread/texts.h"
+#include "encoder/thread/writer.h"
+#include "preload/bind/real.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Its file ----------------------------------------------------------------------------------- */
+/* The box's file ----------------------------------------------------------------------------- */
 
 static bool read_all(int fd, uint8_t *to, off_t from, off_t end)
 {
@@ -33,7 +33,7 @@ static bool read_all(int fd, uint8_t *to, off_t from, off_t end)
     return n > 0;
 }
 
-/* What there is of it. It is not mapped: holes are no memory where the disk is full. */
+/* Reads the file's data, not its holes. Mapped, a hole could be a SIGBUS on a full disk. */
 static bool load(int fd, uint8_t *to, off_t size)
 {
     off_t from = lseek(fd, 0, SEEK_DATA);
@@ -46,7 +46,7 @@ static bool load(int fd, uint8_t *to, off_t size)
     return from >= 0 || errno == ENXIO;
 }
 
-/* Then there are zeros where it had something, or a read has found its end. Keeps errno. */
+/* Whether the file became shorter meanwhile, so that data was read as zeros. Keeps errno. */
 static bool is_shorter(int fd, off_t size)
 {
     int saved = errno;
@@ -56,7 +56,7 @@ static bool is_shorter(int fd, off_t size)
     return shorter;
 }
 
-/* Its bytes, NULL: it is no file of this kind. */
+/* The bytes of the box; NULL: the file is no box. */
 static const uint8_t *load_box(const char *path, struct stat *file)
 {
     enum {
@@ -140,7 +140,7 @@ const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b)
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-/* A list of damaged links may have no end. */
+/* Counts a step of a list; false: too many, as damaged links may form a circle. */
 static bool goes_on(const struct gt_boxed *b, uint64_t *steps)
 {
     return ++*steps < b->size / sizeof(struct gt_stack);
@@ -199,11 +199,11 @@ void gt_boxed_adopt(struct gt_boxed *b)
 
 /* Buffers ------------------------------------------------------------------------------------ */
 
-/* What a row of events comes to. */
+/* The whole events at the beginning of a buffer. */
 struct row {
     uint32_t whole; /* bytes */
     uint64_t events;
-    uint64_t ts; /* of the last one, since it began */
+    uint64_t ts; /* time of the last event, since the buffer's beginning */
     uint8_t last;
 };
 
@@ -237,7 +237,7 @@ static uint32_t whole_texts(struct gt_bytes data)
     struct gt_bytes text;
     const uint8_t *start = data.p, *whole = start + 1;
     gt_get_byte(&data);
-    while (gt_batch_next_string(&data, &id, &text)) {
+    while (gt_batch_next_string(&data, &id, &text) && gt_bytes_left(&text) <= GT_STRING_MAX) {
         gt_texts_adopt_id(id);
         whole = data.p;
     }
@@ -287,8 +287,9 @@ struct gt_buf *gt_boxed_copy(const struct gt_boxed *b, const struct gt_buf *buf,
 }
 
 /*
- * Waits that went on in vain stand in their own memory until their thread writes them, as its next
- * events: see gt_ev_rewaits_locked. Those that it has written have times up to its last one.
+ * A thread that woke without getting its lock notes the repeated wait in memory of its own, and
+ * writes it later, with its next events: see gt_ev_rewaits_locked. Notes up to the time of the
+ * thread's last event were written.
  */
 struct stream {
     uint64_t ts;
@@ -336,7 +337,7 @@ static struct gt_buf *rewaits_of(const struct gt_boxed *b, const struct gt_rewai
 {
     struct gt_buf *buf = gt_need(calloc(1, GT_BUF_BYTES));
     if (!stream.last)
-        stream.ts = all->at[0].ts - 1; /* it has been silent in all of this generation */
+        stream.ts = all->at[0].ts - 1; /* the thread has no events in this generation */
     *buf = (struct gt_buf){.gen = gen, .m = all->m, .ts = stream.ts, .serial = UINT64_MAX};
     uint8_t *p = buf->data;
     for (uint32_t i = 0; i < all->n && i < GT_REWAITS_MAX; i++) {

@@ -1,9 +1,9 @@
-/* See cause.h. By the kernel's log, as long as that goes back, of this boot. */
+/* See cause.h. Reads the kernel's log of this boot, as far as it goes back. */
 #include "cause.h"
 
 #include "scripts/tool/tool.h"
 
-#include "encoder/origin.h"
+#include "encoder/format/origin.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How the kernel begins to tell of it: of process and program. */
+/* How the kernel's messages begin, with the pid and program, and what they mean. */
 static const struct {
     const char *about, *cause;
 } lines[] = {
@@ -40,7 +40,7 @@ static const char *cause_in(const char *text, uint64_t pid, const char *program)
     return NULL;
 }
 
-static bool is_of_this_boot(const struct gt_origin *origin)
+bool gt_cause_is_of_this_boot(const struct gt_origin *origin)
 {
     gt_origin_open(NULL);
     struct gt_origin here = gt_origin_here();
@@ -56,7 +56,7 @@ void gt_cause_say(const struct gt_live *live)
         record[n] = 0;
         const char *text = text_of(record, live->origin.mono_ns);
         const char *cause = text ? cause_in(text, live->pid, program) : NULL;
-        if (cause && is_of_this_boot(&live->origin))
+        if (cause && gt_cause_is_of_this_boot(&live->origin))
             gt_say("%s", cause);
     }
     if (fd >= 0)

@@ -24,12 +24,12 @@ enum outcome { OTHER, RUNS, FAILED, EMPTY, RECOVERED, OUTCOMES };
 
 static struct {
     const char *directory;
-    char **name; /* of what may be boxes */
+    char **name; /* files that may be boxes, by their names */
     size_t n, room;
     uint32_t count[OUTCOMES];
 } clean;
 
-/* Of one box, to and from the process that recovers it. */
+/* Input and output of the process that recovers one box, in shared memory. */
 struct job {
     char path[PATH_MAX];
     struct stat file;
@@ -41,7 +41,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All names before anything changes there. */
+/* Lists all names before anything in the directory changes. */
 static void list(DIR *dir)
 {
     for (struct dirent *e; (e = readdir(dir));) {
@@ -60,7 +60,7 @@ static void recover(const void *arg)
     job->has_events = gt_recover_orphan(job->path, &job->file, job->says);
 }
 
-/* The name is still that of the file. */
+/* Removes the box, if its name still leads to the file. */
 static void remove_box(int dir, const char *name, const struct stat *its)
 {
     struct stat now;
@@ -70,8 +70,8 @@ static void remove_box(int dir, const char *name, const struct stat *its)
 }
 
 /*
- * A process has its box's lock as long as it lives. Held meanwhile, the lock keeps others from
- * recovering the box, and from giving it another name.
+ * A process holds its box's lock as long as it lives. We hold the lock meanwhile, so that no other
+ * command recovers the box or renames it.
  */
 static enum outcome handle_locked(int dir, const char *name, int fd, struct job *job)
 {
@@ -88,7 +88,7 @@ static enum outcome handle_locked(int dir, const char *name, int fd, struct job 
     return job->has_events ? RECOVERED : EMPTY;
 }
 
-/* Others may have put anything there. */
+/* Handles one name, with care: other users may have put anything into the directory. */
 static enum outcome handle(int dir, const char *name, struct job *job)
 {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);

@@ -1,4 +1,4 @@
-/* See kept.h. What ring.c has put there, which may be anything else by now. */
+/* See kept.h. Reads what ring.c has put into the box, which may be damaged. */
 #include "kept.h"
 
 #include "encoder/read/need.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The array at that address, of which all is in the box; else none of it is. */
+/* The array at that address; NULL, with *n 0: not all of it is in the box. */
 static const void *array_at(const struct gt_boxed *b, const void *address, uint32_t *n, size_t each)
 {
     const void *array = gt_boxed_at(b, (uintptr_t)address, *n * each);
@@ -39,7 +39,7 @@ static void add_reason(void *arg, struct gt_string *s)
         k->strings[k->n_strings++] = s;
 }
 
-/* Of reasons, which are in no box, everybody has his own. */
+/* Reasons are in no box: each process has its own, which are added here. */
 static void adopt_strings(const struct gt_boxed *b, struct gt_kept *k)
 {
     uint32_t n = k->n_strings;
@@ -56,7 +56,7 @@ static void adopt_strings(const struct gt_boxed *b, struct gt_kept *k)
 
 static void adopt_samples(const struct gt_boxed *b, struct gt_kept *k)
 {
-    enum { TIMES_MAX = 1 << 20 }; /* that one of them counts as */
+    enum { TIMES_MAX = 1 << 20 }; /* one sample counts as fewer than that */
     uint32_t n = 0;
     const struct gt_taken_sample *its = array_at(b, k->samples, &k->n_samples, sizeof *its);
     k->samples = gt_need(calloc(k->n_samples + 1, sizeof *its));
@@ -69,7 +69,7 @@ static void adopt_samples(const struct gt_boxed *b, struct gt_kept *k)
     k->n_samples = n;
 }
 
-/* No more than `room` bytes of them, which is all that the generation has. */
+/* Copies the list of buffers, up to *room bytes, the size of the generation. */
 static struct gt_buf *adopt_buffers(const struct gt_boxed *b, const struct gt_buf *first,
                                     uint32_t gen, size_t *room, struct gt_boxed_sum *sum)
 {
@@ -113,7 +113,7 @@ static void recover(const struct gt_boxed *b, struct gt_kept k, void (*fn)(const
     free_buffers(k.plain);
 }
 
-/* One after the other: so the list has an end. */
+/* Generation numbers must follow each other, so the list ends even if its links are damaged. */
 uint32_t gt_kept_recover(const struct gt_boxed *b, void (*fn)(const struct gt_kept *k),
                          struct gt_boxed_sum *sum)
 {

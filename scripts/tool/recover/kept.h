@@ -1,16 +1,13 @@
-/* What a flight recorder has left in its black box. */
-#ifndef GT_RECOVER_KEPT_H
-#define GT_RECOVER_KEPT_H
+/* The generations that a flight recorder has left in its black box. */
+#pragma once
 
 #include "boxed.h"
 
-#include "encoder/ring.h"
+#include "encoder/drain/ring.h"
 
 /*
- * Calls fn for each generation that it kept, oldest first, as a copy that is this process's; sum:
- * what they have is added. The number of the last one; 0: there is none.
+ * Calls fn for each kept generation, oldest first, with a copy in this process's memory. Adds to
+ * *sum. Returns the number of the last one; 0: there is none.
  */
 uint32_t gt_kept_recover(const struct gt_boxed *b, void (*fn)(const struct gt_kept *k),
                          struct gt_boxed_sum *sum);
-
-#endif

@@ -1,36 +1,37 @@
 /*
- * `gotrace recover`: the trace of a process that was killed. The file has whole generations; what
- * came after them is in the black box, and goes the way that it would have gone then: through the
- * tables and writers of encoder/.
+ * `gotrace recover`: writes the trace of a process that was killed. The trace file has whole
+ * generations. The events after them are in the black box, and take the way that they would have
+ * taken in the process: through the tables and writers of encoder/.
  */
 #include "recover.h"
 
 #include "boxed.h"
 #include "cause.h"
 #include "clean.h"
-#include "cpus.h"
+#include "cpu_state.h"
 #include "kept.h"
-#include "names.h"
+#include "box_names.h"
 #include "v1_part.h"
 
 #include "scripts/tool/copy.h"
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 #include "scripts/tool/written.h"
 
-#include "encoder/frames.h"
-#include "encoder/held.h"
-#include "encoder/output.h"
+#include "encoder/drain/frames.h"
+#include "encoder/thread/held.h"
+#include "encoder/cpu/merge.h"
+#include "encoder/drain/output.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
 #include "encoder/read/trace.h"
-#include "encoder/v1/v1.h"
-#include "encoder/v2.h"
-#include "encoder/writer.h"
+#include "encoder/drain/v1/v1.h"
+#include "encoder/drain/v2.h"
+#include "encoder/thread/writer.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,18 +42,21 @@
 static void help(void)
 {
     puts("usage: gotrace recover BOX [TRACE] -o FILE\n"
-         "       gotrace recover --clean DIRECTORY\n\n"
-         "Writes the trace of a program that was recorded with GOTRACE_LIVE and then killed: what\n"
-         "its file or flight recorder has, and what was in memory only. BOX is what it has left,\n"
-         "t.out.live; TRACE is needed where that is not beside it any more.\n\n"
-         "Other commands take a BOX as they take a trace.\n\n"
+         "       gotrace recover --clean=DIRECTORY\n"
+         "\n"
+         "Writes the trace of a program that was recorded with --live and killed:\n"
+         "its file or flight recorder, and what was in memory only. BOX is the file that\n"
+         "it left, t.out.live. TRACE is needed if it is not beside BOX any more. Other\n"
+         "commands accept a BOX instead of a trace, too.\n"
+         "\n"
          "  -o, --output=FILE      the whole trace\n"
-         "      --clean=DIRECTORY  recover each BOX there whose process is gone, in place of the\n"
-         "                         trace that it goes on with, and remove it");
+         "      --clean=DIRECTORY  for each BOX there whose process is gone: complete the\n"
+         "                         trace beside it, and remove the BOX\n"
+         "  -h, --help             print this");
     exit(0);
 }
 
-/* It may still write there. */
+/* Ends the program if the box's process still runs: it may write there. */
 static void check_is_dead(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -71,7 +75,7 @@ static bool is_the_file(const char *path, const struct gt_live_whole *whole)
            (uint64_t)st.st_size >= whole->bytes;
 }
 
-/* NULL: it is not beside the box. */
+/* The path of the trace beside the box; NULL: the trace is not there. */
 static const char *trace_beside(const struct gt_boxed *b, const struct gt_live_whole *whole)
 {
     static char path[PATH_MAX + 32];
@@ -79,7 +83,7 @@ static const char *trace_beside(const struct gt_boxed *b, const struct gt_live_w
     return is_the_file(path, whole) ? path : NULL;
 }
 
-/* Where it was, where it was moved to for the next one, or beside the box. NULL: nowhere. */
+/* The trace at its old path, or moved away there for the next one, or beside the box; or NULL. */
 static const char *find_trace(const struct gt_boxed *b, const struct gt_live_whole *whole)
 {
     static char path[PATH_MAX + 32];
@@ -91,7 +95,7 @@ static const char *find_trace(const struct gt_boxed *b, const struct gt_live_who
     return is_the_file(path, whole) ? path : trace_beside(b, whole);
 }
 
-/* The part that is whole must end with a generation that does. */
+/* Goes on with a v2 file; false: the part does not end with a whole generation. */
 static bool go_on_v2(struct gt_bytes part)
 {
     struct gt_bytes last = part;
@@ -106,7 +110,7 @@ static bool go_on_v2(struct gt_bytes part)
     return part.p == part.end;
 }
 
-/* file: at least a header. false: it is not the one that has these bytes. */
+/* Copies the whole part of the file, at least a header, and goes on. false: not the box's trace. */
 static bool go_on(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
                   uint64_t bytes)
 {
@@ -126,7 +130,7 @@ static void begin_file(const struct gt_boxed *b)
         gt_v2_open();
 }
 
-/* What the file has. false: that is not there any more. */
+/* Copies the whole part of the trace's file. false: the file is gone. */
 static bool copy_trace(const struct gt_boxed *b, const char *path)
 {
     const struct gt_live_whole *whole = gt_boxed_whole(b);
@@ -150,7 +154,7 @@ static bool copy_trace(const struct gt_boxed *b, const char *path)
     return true;
 }
 
-/* What was in memory ------------------------------------------------------------------------- */
+/* The events in memory ----------------------------------------------------------------------- */
 
 static const struct gt_live_begun *beginning_of(const struct gt_boxed *b, uint32_t gen)
 {
@@ -167,28 +171,37 @@ static void write_kept(const struct gt_kept *k)
         gt_v2_write_kept(k);
 }
 
-/* whole: with it all is there that the process has done. */
-static void write_unfinished(uint32_t gen, struct gt_boxed_generation *g,
+static bool write_v1(uint32_t gen, const struct gt_boxed_generation *g,
+                     const struct gt_live_begun *begun, bool whole)
+{
+    atomic_store(&gt_gen.from, begun->from);
+    bool written = gt_v1_write(gen, NULL, g->packed, g->plain, UINT64_MAX) == 0;
+    if (!written)
+        gt_say("damaged: there are events that cannot be; what comes after that is left out");
+    if (whole || !written)
+        gt_v1_end(0, written && !gt_merge_mended());
+    return written && !gt_merge_mended();
+}
+
+/* whole: the trace is complete with this generation. false: not all of it could be written. */
+static bool write_unfinished(uint32_t gen, struct gt_boxed_generation *g,
                              const struct gt_live_begun *begun, bool whole)
 {
     if (!gt_recovered_cpus_complete(gen, &g->packed, &g->plain))
-        gt_fail(GT_EXIT_FAILED, "damaged: events contradict each other");
-    if (gt_format->v1) {
-        atomic_store(&gt_gen.from, begun->from);
-        gt_v1_write(gen, NULL, g->packed, g->plain, UINT64_MAX);
-        if (whole)
-            gt_v1_end(0, true);
-        return;
-    }
+        gt_fail(GT_EXIT_FAILED, "damaged: there are events that cannot be");
+    if (gt_format->v1)
+        return write_v1(gen, g, begun, whole);
     gt_v2_begin(g->packed);
     gt_v2_write(g->plain);
-    gt_v2_end(gen, &begun->snapshot, UINT64_MAX, whole);
+    gt_v2_end(gen, &begun->snapshot, UINT64_MAX, whole && !gt_merge_mended());
+    return !gt_merge_mended();
 }
 
 /*
- * Killed while threads moved on from one to the next, a process has both in its memory, beside what
- * the flight recorder has kept. Readers refuse events of which others are missing. complete: what
- * came before is there. Where nothing else is lost, the last one says that no part is missing.
+ * Writes the generations in the box: those that the flight recorder kept, and up to two unfinished
+ * ones. A process may be killed while its threads move from one generation to the next. Readers
+ * refuse a trace in which needed events are missing. complete: all earlier events are there. If
+ * nothing else is lost, the last generation says that the trace is complete.
  */
 static void write_generations(const struct gt_boxed *b, struct gt_boxed_sum *sum, bool complete)
 {
@@ -203,15 +216,26 @@ static void write_generations(const struct gt_boxed *b, struct gt_boxed_sum *sum
     for (uint32_t i = 0; i < AT_ONCE; i++) {
         bool last = i + 1 == AT_ONCE || !there[i + 1];
         if (there[i])
-            write_unfinished(first + i, &found[i], beginning_of(b, first + i), last && complete);
+            complete &= write_unfinished(first + i, &found[i], beginning_of(b, first + i),
+                                         last && complete);
     }
 }
 
-/* It goes as that of the process did. */
+/* Our clock counts as the process's did. */
 static void set_clock(const struct gt_boxed *b)
 {
     gt_clock_use_ns();
     gt_clock.hz = b->live->hz;
+}
+
+/* The process has not told its CPU's model: it is the CPU's here, if that is the same machine. */
+static void use_setup(const struct gt_live *live)
+{
+    char setup[GT_SETUP_MAX];
+    snprintf(setup, sizeof setup, "%.*s", (int)sizeof setup - 1, live->setup);
+    if (*setup && gt_cause_is_of_this_boot(&live->origin))
+        gt_setup_add_cpu(setup);
+    gt_setup_use(setup);
 }
 
 static void begin(struct gt_boxed *b, const char *output)
@@ -222,9 +246,11 @@ static void begin(struct gt_boxed *b, const char *output)
     gt_frames_init(&names);
     gt_held_init(gt_recovered_lock, gt_recovered_function, NULL);
     gt_origin_use(&b->live->origin);
+    use_setup(b->live);
     gt_v1_set_cpus(b->live->begun->procs);
     gt_boxed_adopt(b);
     gt_recovered_cpus_open(b->live->sched);
+    gt_merge_be_lenient();
     if (gt_output_open(output, false) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
 }
@@ -233,6 +259,9 @@ static void report_losses(const struct gt_boxed *b, const struct gt_boxed_sum *s
 {
     if (sum->torn)
         gt_say("%llu bytes were no whole events, and are left out", (unsigned long long)sum->torn);
+    if (gt_merge_mended())
+        gt_say("%llu events contradict others, and are left out or mended",
+               (unsigned long long)gt_merge_mended());
     if (b->box->outside)
         gt_say("there was no space for %llu KiB more: %s is lost",
                (unsigned long long)b->box->outside >> 10,
@@ -248,8 +277,8 @@ static void report(const struct gt_boxed *b, const char *what, uint64_t events)
 }
 
 /*
- * trace: where the file that it goes on with is now, or NULL. How many events are in the box; where
- * that is none, and it goes on with no file, nothing is written.
+ * Writes the trace. trace: the present path of the file that the box continues, or NULL. Returns
+ * how many events are in the box. Writes nothing if there are none and the box continues no file.
  */
 static uint64_t write_trace(struct gt_boxed *b, const char *trace, const char *output)
 {
@@ -275,7 +304,7 @@ static void recover_box(struct gt_boxed *b, const char *trace, const char *outpu
     report(b, what, events);
 }
 
-/* Go 1.5. */
+/* Whether the trace has a line table in a file beside it, as Go 1.5's has. */
 static bool has_lines_beside(const struct gt_boxed *b)
 {
     return b->format->v1 && gt_v1_global_order(b->format);
@@ -285,7 +314,7 @@ static bool recover_for(const void *of, const char *output)
 {
     struct gt_boxed b;
     gt_boxed_open(&b, of);
-    if (has_lines_beside(&b)) /* nothing is beside what has no name */
+    if (has_lines_beside(&b)) /* the output has no name, so no file can be beside it */
         gt_fail(GT_EXIT_FAILED, "%s: of a trace with names in another file: gotrace recover",
                 b.path);
     recover_box(&b, NULL, output, of);
@@ -304,11 +333,11 @@ const char *gt_recovered(const char *path)
         return path;
     const char *found = gt_copy_once(path, "not recovered", recover_for, path);
     if (!found)
-        exit(GT_EXIT_FAILED); /* why was said */
+        exit(GT_EXIT_FAILED); /* a message was printed */
     return found;
 }
 
-/* Where the trace of that process is, or, of a flight recorder, would be. */
+/* The path of the process's trace; of a flight recorder, the path that its trace would have. */
 static void find_place(char place[PATH_MAX + NAME_MAX], const struct gt_boxed *b,
                        const char *directory)
 {
@@ -345,7 +374,7 @@ void gt_recover_in_place(const char *box, const char *directory)
     unlink(box);
 }
 
-/* A file of somebody else's has no say in what is written where. */
+/* The trace to replace, or NULL. A path in another user's box is not trusted. */
 static const char *trace_to_replace(const struct gt_boxed *b)
 {
     struct stat st;
@@ -363,7 +392,7 @@ static const char *trace_to_replace(const struct gt_boxed *b)
     return trace;
 }
 
-/* A name that nothing has: what is there is another process's. */
+/* Chooses a name that no file has: a file of that name is another process's. */
 static void choose_place(char *place, size_t size, const struct gt_boxed *b)
 {
     struct stat st;
@@ -373,7 +402,7 @@ static void choose_place(char *place, size_t size, const struct gt_boxed *b)
                  (unsigned long long)b->live->pid, i);
 }
 
-/* From here on the trace is all that there is. */
+/* Puts the trace on disk, as the box will be removed. */
 static void sync_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -442,7 +471,7 @@ int gt_command_recover(int argc, char **argv)
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     const char *output = NULL, *directory = NULL;
-    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "o:h", longs)) != -1;) {
         switch (c) {
         case 'o': output = optarg; break;
         case 'c': directory = optarg; break;

@@ -1,26 +1,26 @@
-/* See v1_part.h. What v1.c, pages.c, tables.c and elf.c knew when they wrote it. */
+/* See v1_part.h. Restores what v1.c, pages.c, tables.c and elf.c knew when they wrote the file. */
 #include "v1_part.h"
 
-#include "cpus.h"
+#include "cpu_state.h"
 
-#include "encoder/frames.h"
-#include "encoder/merge.h"
+#include "encoder/drain/frames.h"
+#include "encoder/cpu/merge.h"
 #include "encoder/read/need.h"
 #include "encoder/read/v1_lines.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/strings.h"
-#include "encoder/v1/elf.h"
-#include "encoder/v1/pages.h"
-#include "encoder/v1/tables.h"
-#include "encoder/v1/v1.h"
+#include "encoder/thread/strings.h"
+#include "encoder/drain/v1/elf.h"
+#include "encoder/drain/v1/pages.h"
+#include "encoder/drain/v1/tables.h"
+#include "encoder/drain/v1/v1.h"
 
 #include <stdlib.h>
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-static struct gt_memo strings, stacks; /* the ids that are there */
+static struct gt_memo strings, stacks; /* the ids in the file */
 
-/* Go 1.5: the line table as it was, and how much of that the file needs. */
+/* Go 1.5: the old line table, and how many of its entries the file needs. */
 static struct {
     struct gt_v1_lines lines;
     struct gt_contents contents;
@@ -41,7 +41,7 @@ static void keep_string(struct gt_bytes args)
         gt_strings_adopt_id((uint32_t)id);
 }
 
-/* As the table had it; its address where that is gone. */
+/* Adds the next entry, out of the old table; if the table is gone, the name is the address. */
 static void add_to_table(void)
 {
     struct gt_named_frame *frame = gt_need(calloc(1, sizeof *frame));
@@ -56,7 +56,7 @@ static void add_to_table(void)
 
 enum { ENTRIES_MAX = 1 << 22 };
 
-/* They are where they return to. */
+/* Adds the entries that a stack's frames need. Frames are return addresses, so less one. */
 static bool know_frames(uint64_t stack, struct gt_bytes frames, uint64_t n)
 {
     for (uint64_t i = 0; i < n && gt_bytes_left(&frames); i++) {

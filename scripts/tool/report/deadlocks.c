@@ -4,28 +4,30 @@
 #include "table.h"
 #include "top_waiting.h"
 
-/* For whom it waits, if that can only end by what that one does; or NULL. */
-static const struct gt_thread_state *after(const struct gt_threads *threads,
-                                           const struct gt_thread_state *t)
+#include "encoder/base/cycle.h"
+
+/* The thread that this one waits for, if only that thread can end the wait; or NULL. */
+static const void *after(const void *threads, const void *thread)
 {
+    const struct gt_thread_state *t = thread;
     if (!t->at_end || !t->at_end->endless)
         return NULL;
     const struct gt_thread_state *holder = gt_threads_find(threads, t->wanted.holder);
     return holder && holder->at_end ? holder : NULL;
 }
 
-/* How many threads are on the way back to t, if it is the first of them; or 0. */
+/* The number of threads in the cycle through t, if t is its first thread; or 0. */
 static uint64_t circle_of(const struct gt_threads *threads, const struct gt_thread_state *t)
 {
     const struct gt_thread_state *it = t;
-    for (uint64_t steps = 1; steps <= threads->n + 1; steps++) {
+    uint64_t n = 0;
+    if (gt_cycle_entry(after, threads, t) != t)
+        return 0;
+    do {
         it = after(threads, it);
-        if (!it || it->g < t->g)
-            return 0;
-        if (it == t)
-            return steps;
-    }
-    return 0;
+        n++;
+    } while (it->g > t->g);
+    return it == t ? n : 0;
 }
 
 static bool waits_for_the_dead(const struct gt_thread_state *t)
@@ -42,7 +44,7 @@ bool gt_any_deadlock(const struct gt_threads *threads)
     return false;
 }
 
-/* So many threads, beginning with this one, each of which waits for the next. */
+/* Prints n threads from t on, each of which waits for the next. */
 static void print_one(const struct gt_threads *threads, const struct gt_thread_state *t, uint64_t n,
                       const char *kind, const char *title)
 {

@@ -1,13 +1,12 @@
-/* Threads that wait for each other when a trace ends, so that none of them will ever go on. */
-#ifndef GT_DEADLOCKS_H
-#define GT_DEADLOCKS_H
+/*
+ * Deadlocks: threads that wait for each other, or for a thread that has ended, when a trace ends.
+ */
+#pragma once
 
 #include "encoder/read/threads.h"
 
-/* Whether there are any. */
+/* Whether the trace ends with a deadlock. */
 bool gt_any_deadlock(const struct gt_threads *threads);
 
-/* Says so, if there are. */
+/* Prints the deadlocks, if there are any. */
 void gt_print_deadlocks(const struct gt_threads *threads);
-
-#endif

@@ -1,11 +1,9 @@
 /* See idle.h. */
 #include "idle.h"
 
-#include "frames.h"
-#include "places.h"
+#include "frame_code.h"
+#include "call_places.h"
 #include "roles.h"
-#include "table.h"
-#include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"
@@ -15,64 +13,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In which a call waits; LISTEN: for what comes from outside, whenever that is. */
+/* The way in which a call waits. LISTEN: for events from outside, however rare they are. */
 enum way { NEVER, WORK, EVENTS, LISTEN, SLEEP, PARKED };
 
 enum {
-    TIMES = 3,        /* a place that threads come back to */
+    TIMES = 3,        /* visits that make a place one that threads return to */
     BELOW_LOOP = 3,   /* functions between the loop and the call */
-    BELOW_EVENTS = 6, /* the same of calls that are the loop's own */
+    BELOW_EVENTS = 6, /* BELOW_LOOP for calls that belong to a loop */
     DEPTHS = 16,
-    PAIRED_PERCENT = 75, /* of slots given back: by who has waited for one before */
+    PAIRED_PERCENT = 75, /* of slots given back: by a thread that waited for one before */
     LEAST_OUTSIDE_PART =
-        20,                 /* of what is done with a slot: else workers pass work to each other; */
-    NAMED_OUTSIDE_PART = 4, /* and where names say that something is put there */
-    TOGETHER_NS = 100000    /* in which one lets go on all that wait */
+        20,                 /* most time with a slot per time without: else workers pass work on; */
+    NAMED_OUTSIDE_PART = 4, /* the same limit if functions are named as a producer's */
+    TOGETHER_NS = 100000    /* within this time, several wake-ups by one thread are one broadcast */
 };
 
-/* What one thread does at one place. */
+/* The visits of one thread to one place. */
 struct visits {
     struct visits *next;                /* in `all.first` */
-    const struct gt_callers *stack;     /* the first one */
-    uint64_t count, ns, answers, peers; /* peers: of them ended by one that is alike */
-    uint64_t handed;                    /* of them not for what is wanted, but for its mutex */
-    uint64_t got, gave;     /* when it last went on, and let one that is alike go on; or 0 */
-    uint64_t had;           /* when it had got what it gave then; or 0 */
-    uint64_t awaited;       /* ns of it in which others waited for a lock that it had */
-    uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
+    const struct gt_callers *stack;     /* the first stack */
+    uint64_t count, ns, answers, peers; /* answers: no work; peers: woken by a thread alike */
+    uint64_t handed;                    /* wake-ups of a condition variable only for its mutex */
+    uint64_t got, gave;     /* when it last went on, and when it woke a thread alike; or 0 */
+    uint64_t had;           /* when it had got what it gave; or 0 */
+    uint64_t awaited;       /* ns in which others waited for a lock that it held */
+    uint64_t moves[DEPTHS]; /* moves to another place, by the number of common functions */
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     enum way way;
     const char *wanted; /* the variable's name; or NULL */
-    bool ended;         /* any of them */
+    bool ended;         /* any of the waits ended */
     uint64_t place;
 };
 
 struct worker {
-    struct visits *last; /* where it waited last */
-    uint64_t from, to;   /* when */
-    uint64_t role;       /* see role_of; */
-    const char *routine; /* for this one */
+    struct visits *last, *before; /* the place of its last wait, and the other place before it */
+    uint64_t from, to;            /* begin and end of that wait */
+    uint64_t role;                /* see role_of */
+    const char *routine;          /* the routine that `role` belongs to */
 };
 
-/* A place, for all threads that wait there. */
+/* The sums of a place over all threads that wait there. */
 struct verdict {
-    uint64_t idle, not_idle;                        /* waits */
+    uint64_t idle, not_idle;                        /* number of waits */
     uint64_t peers, named, paired, inside, outside; /* see note_peer */
+    uint64_t given_back;                            /* of peers: see gt_is_taken_and_given */
 };
 
 static struct {
     bool off;
     struct visits *first;
-    struct worker **worker;     /* by the number of the thread; or NULL */
-    size_t workers;             /* for so many there is room */
+    struct worker **worker;     /* by thread number; or NULL */
+    size_t workers;             /* room in `worker` */
     struct gt_memo visits;      /* by thread and place */
     struct gt_memo verdicts;    /* by place */
-    struct gt_memo own, kinds;  /* of a stack: functions, what they are, + 1 */
-    struct gt_memo first_waker; /* of two roles: which has woken the other first */
-    struct gt_memo common;      /* functions of two, + 1 */
+    struct gt_memo own, kinds;  /* of a stack: its own functions, its kinds, each + 1 */
+    struct gt_memo first_waker; /* by two roles: the role that woke the other first */
+    struct gt_memo common;      /* own functions common to two stacks, + 1 */
     struct gt_memo ways;        /* of a call, + 1 */
-    struct gt_memo idle_ns;     /* by thread: of each kind */
+    struct gt_memo idle_ns;     /* by thread: ns of each kind */
 } all;
 
 void gt_idle_option(const char *value)
@@ -91,6 +90,7 @@ static enum way find_way(const char *call)
         enum way way;
         const char *begins[8];
     } ways[] = {
+        {NEVER, {"readdir", "readlink"}},
         {WORK,
          {"pthread_cond_", "cnd_", "sem_wait", "sem_timedwait", "sem_clockwait", "futex wait"}},
         {WORK, {"recv", "__recv", "read", "__read", "fgets", "getline", "getdelim"}},
@@ -103,10 +103,8 @@ static enum way find_way(const char *call)
         {SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        for (const char *const *begins = ways[i].begins; *begins; begins++) {
-            if (strncmp(call, *begins, strlen(*begins)) == 0)
-                return ways[i].way;
-        }
+        if (gt_begins_with(call, ways[i].begins))
+            return ways[i].way;
     }
     return NEVER;
 }
@@ -119,9 +117,15 @@ static enum way way_of(const char *call)
     return (enum way)(*slot - 1);
 }
 
+bool gt_waits_for_input(const char *call)
+{
+    enum way way = way_of(call);
+    return way == WORK || way == EVENTS || way == LISTEN;
+}
+
 /* Stacks -------------------------------------------------------------------------------------- */
 
-/* From the outermost function of the program's own: how many there are, up to `until`. */
+/* The number of the program's own functions on the stack, from the outermost to frame `until`. */
 static uint32_t count_own(const struct gt_callers *stack, uint32_t until)
 {
     uint32_t n = 0;
@@ -138,7 +142,9 @@ static uint32_t own_of(const struct gt_callers *stack)
     return (uint32_t)*slot - 1;
 }
 
-/* How many of them two stacks have in common; a function that calls from elsewhere ends that. */
+/*
+ * How many own functions two stacks have in common. The last one may call from two different lines.
+ */
 static uint32_t find_common(const struct gt_callers *a, const struct gt_callers *b)
 {
     uint32_t i = a->n, k = b->n;
@@ -159,7 +165,7 @@ static uint32_t common_of(const struct gt_callers *a, const struct gt_callers *b
     return (uint32_t)*slot - 1;
 }
 
-/* Of all that stands between the thread's own routine and the call. */
+/* The kinds of all frames between the thread's routine and the call. */
 static unsigned find_kinds(const struct gt_callers *stack)
 {
     unsigned kinds = 0;
@@ -182,7 +188,10 @@ static unsigned kinds_on(const struct gt_callers *stack)
     return (unsigned)(*slot - 1);
 }
 
-/* One line may wait for work and for a lock. */
+/*
+ * The key of a place. One line may wait for work and for a lock, so the call, its kind and BUSY are
+ * part of it.
+ */
 static uint64_t place_of(const struct gt_callers *stack, enum gt_kind kind)
 {
     uint64_t site = gt_hash_mix(0, (uintptr_t)gt_site_of(stack));
@@ -216,7 +225,7 @@ static struct visits *visits_of(const struct gt_span *span)
     return v;
 }
 
-/* Of a mutex that is a futex, the frames above say so. */
+/* Whether the thread waits for a lock. A futex may be a mutex: the frames above it tell. */
 static bool is_for_lock(const struct gt_span *span)
 {
     const char *call = gt_leaf_of(span->stack);
@@ -239,7 +248,10 @@ static struct worker *worker_of(const struct gt_thread_state *t)
     return *its;
 }
 
-/* Who has ended somebody's wait for a lock that began while it waited itself, had that lock. */
+/*
+ * Notes that the waker held a lock while it waited itself: it ended a wait for a lock that had
+ * begun before its own last wait was over.
+ */
 static void note_end(const struct gt_span *span)
 {
     struct worker *by = worker_of(span->by);
@@ -254,7 +266,10 @@ static uint64_t find_role(const struct gt_thread_state *t)
     return told ? (uintptr_t)t->routine : t->g;
 }
 
-/* What threads are for: those of one routine are alike, unless it is one for all that there are. */
+/*
+ * The role of a thread. Threads with one routine are alike, unless a library starts all threads in
+ * that routine.
+ */
 static uint64_t role_of(const struct gt_thread_state *t)
 {
     struct worker *w = worker_of(t);
@@ -266,9 +281,9 @@ static uint64_t role_of(const struct gt_thread_state *t)
 }
 
 /*
- * Whether who waits has got an answer, or room in a queue, and no work: from a thread that it made,
- * or one of a role that its own has woken first. A thread that tells its maker that it is there
- * says nothing of that; of two of one role see note_peer.
+ * Whether the waiter got an answer or room in a queue, but no work. The waker is a thread that it
+ * created, or of a role that the waiter's role woke first. A thread that reports to its creator
+ * that it has started proves nothing here. For two threads of one role see note_peer.
  */
 static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
 {
@@ -287,7 +302,7 @@ static struct verdict *verdict_of(uint64_t place)
     return item_of(&all.verdicts, place, sizeof(struct verdict));
 }
 
-/* What it has given at that time, to one or to all that waited. */
+/* The thread gave at `at` what it had, to one waiter or to all that waited. */
 static void give(struct verdict *its, struct visits *giver, uint64_t at)
 {
     if (giver->gave && !giver->got && at < giver->gave + TOGETHER_NS)
@@ -299,8 +314,9 @@ static void give(struct verdict *its, struct visits *giver, uint64_t at)
 }
 
 /*
- * Woken by one that is alike: it gives back a slot, or a turn, which it has had since it waited
- * here itself; or it gives work. How long each has one, and does without, says more than names.
+ * Notes a wake-up by a thread that is alike. The waker either gives back a slot or a turn, which it
+ * has had since it waited here itself, or it hands over work. How long threads have a slot, and do
+ * without, says more than names of functions.
  */
 static void note_peer(struct visits *v, const struct gt_span *span)
 {
@@ -315,6 +331,7 @@ static void note_peer(struct visits *v, const struct gt_span *span)
         v->peers++;
         its->peers++;
         its->named += span->waker && kinds_on(span->waker) & GT_FRAME_BUSY;
+        its->given_back += span->waker && gt_is_taken_and_given(v->stack, span->waker);
         its->paired += giver && giver->had;
         its->outside += v->gave && span->from > v->gave ? span->from - v->gave : 0;
     }
@@ -322,7 +339,10 @@ static void note_peer(struct visits *v, const struct gt_span *span)
     v->gave = 0;
 }
 
-/* A condition variable was signalled before, and somebody else had the mutex. */
+/*
+ * Whether the wake-up was only for the mutex: the condition variable had been signalled before, and
+ * another thread held the mutex.
+ */
 static bool is_handed(const struct gt_span *span)
 {
     const char *how = span->waker ? gt_leaf_of(span->waker) : "";
@@ -330,16 +350,27 @@ static bool is_handed(const struct gt_span *span)
            !strstr(how, "broadcast");
 }
 
+/* Whether the span is certainly at the place. */
+static bool is_at(const struct visits *v, const struct gt_span *span)
+{
+    return v && v->stack == span->stack && v->kind == span->kind;
+}
+
 void gt_idle_note(const struct gt_span *span)
 {
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
         !span->stack->n)
         return;
+    if (!span->ended && span->thread->awaited)
+        return; /* what it holds, not the place, decides: see gt_is_idle_at_end */
     struct worker *w = worker_of(span->thread);
-    bool same = w->last && w->last->stack == span->stack && w->last->kind == span->kind;
-    struct visits *v = same ? w->last : visits_of(span);
+    struct visits *v = is_at(w->last, span)     ? w->last
+                       : is_at(w->before, span) ? w->before
+                                                : visits_of(span);
     v->count++;
     v->ns += span->ns;
+    if (gt_is_for_token(span))
+        v->way = NEVER;
     if (span->by && v->way == WORK && is_handed(span)) {
         v->handed++;
     } else if (span->by && v->way == WORK) {
@@ -351,6 +382,7 @@ void gt_idle_note(const struct gt_span *span)
     if (w->last && w->last != v) {
         uint32_t common = common_of(w->last->stack, v->stack);
         w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
+        w->before = w->last;
     }
     w->last = v;
     w->from = span->from;
@@ -361,7 +393,10 @@ void gt_idle_note(const struct gt_span *span)
 
 /* Deciding ------------------------------------------------------------------------------------ */
 
-/* The function in which the thread stays when it goes on to other places, mostly. */
+/*
+ * The depth of the loop: the function in which the thread mostly stays when it moves to other
+ * places.
+ */
 static uint32_t loop_of(const struct visits *v)
 {
     uint64_t moves = 0, so_far = 0;
@@ -386,21 +421,26 @@ static bool is_main(const struct gt_callers *stack)
     return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
 }
 
-/* Whether those who wake each other there give back slots, with which they do most. */
+/*
+ * Whether threads that wake each other at the place give back slots, and spend most time with one.
+ * Of threads that come together, the first ones do not wait for a slot: what they give back is not
+ * paired. Then the function that waits and gives says that it is a slot.
+ */
 static bool has_slots(const struct verdict *its)
 {
     bool named = its->named * 2 > its->peers;
-    return its->paired * 100 >= its->peers * PAIRED_PERCENT &&
+    uint64_t paired = its->paired > its->given_back ? its->paired : its->given_back;
+    return paired * 100 >= its->peers * PAIRED_PERCENT &&
            its->outside * (named ? NAMED_OUTSIDE_PART : LEAST_OUTSIDE_PART) >= its->inside;
 }
 
-/* How often what it got there was no work. */
+/* How often the thread got something other than work at the place. */
 static uint64_t answers_of(const struct visits *v)
 {
     return v->answers + (v->peers && has_slots(verdict_of(v->place)) ? v->peers : 0);
 }
 
-/* Whether a thread can rest there, by itself. */
+/* Whether the place alone allows that a thread rests there. */
 static bool is_candidate(const struct visits *v)
 {
     unsigned kinds = kinds_on(v->stack);
@@ -415,7 +455,10 @@ static bool is_candidate(const struct visits *v)
                                                    : BELOW_LOOP);
 }
 
-/* Which of two places of a thread it rests at, if at one only. Answers are for requests. */
+/*
+ * Whether the thread rests at a rather than at b, if only at one of them. It rests rather in a wait
+ * than in a sleep, rather near its loop, and rather where it gets fewer answers.
+ */
 static bool is_nearer(const struct visits *a, const struct visits *b)
 {
     if ((a->way == SLEEP) != (b->way == SLEEP))
@@ -425,8 +468,7 @@ static bool is_nearer(const struct visits *a, const struct visits *b)
     return answers_of(b) * a->count > answers_of(a) * b->count + a->count * b->count / 2;
 }
 
-/* Whether somebody has signalled a variable when nobody waited: who waits now may have missed it.
- */
+/* Whether a signal on the variable found no waiter: a thread that waits now may have missed it. */
 static bool is_missed(const struct gt_trace *trace, const char *variable)
 {
     for (size_t i = 0; variable && i < trace->n_signals; i++) {
@@ -436,7 +478,7 @@ static bool is_missed(const struct gt_trace *trace, const char *variable)
     return false;
 }
 
-/* A thread that has never had any work: it does nothing but wait, in its routine, to the end. */
+/* Whether the thread never had any work: it waits once, in its routine, to the end. */
 static bool is_unused(const struct gt_trace *trace, const struct visits *v)
 {
     uint64_t lived = trace->ns - v->thread->begin;
@@ -444,7 +486,9 @@ static bool is_unused(const struct gt_trace *trace, const struct visits *v)
            !is_missed(trace, v->wanted);
 }
 
-/* As often as an idle thread does it: in an event loop once will do. */
+/*
+ * Whether the thread waits there as often as an idle thread does. In an event loop once is enough.
+ */
 static bool is_repeated(const struct visits *v)
 {
     bool loop = v->way == EVENTS && kinds_on(v->stack) & GT_FRAME_LOOP;
@@ -483,7 +527,7 @@ static int by_thread(const void *a, const void *b)
     return x->thread->g < y->thread->g ? -1 : x->thread->g > y->thread->g;
 }
 
-/* Thread by thread; a place is what it is for most. */
+/* Judges thread by thread. A place is idle if more waits there are idle than not. */
 void gt_idle_decide(const struct gt_trace *trace)
 {
     size_t n = 0;
@@ -513,9 +557,15 @@ bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
     return is_idle_place(place_of(stack, kind));
 }
 
-bool gt_is_idle(const struct gt_span *span)
+/* Whether its wait when the trace ends is never idle, whatever its place. */
+static bool is_never_idle(const struct gt_thread_state *t)
 {
-    return !(span->thread->at_end && !span->ended) && gt_is_idle_at(span->stack, span->kind);
+    return t->at_end || t->awaited;
+}
+
+bool gt_is_idle_at_end(const struct gt_thread_state *t)
+{
+    return !is_never_idle(t) && gt_is_idle_at(t->stack, gt_kind_of(t));
 }
 
 uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)
@@ -548,50 +598,4 @@ void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_threa
         if (is_idle_place(v->place) && of(v->thread))
             gt_idle_sum_add(sum, v->stack, v->count, v->ns);
     }
-}
-
-static int by_ns(const void *a, const void *b)
-{
-    const struct gt_idle_place *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
-
-static void put_sum(const struct gt_idle_sum *sum)
-{
-    gt_json_open("idle", '{');
-    gt_json_number("count", sum->count);
-    gt_json_number("total_ns", sum->ns);
-    gt_table_begin("places");
-    for (size_t i = 0; i < sum->places; i++) {
-        gt_row_begin();
-        gt_cell_ns("total_ns", NULL, 0, sum->place[i].ns);
-        gt_cell_place(NULL, sum->place[i].stack);
-        gt_row_end();
-    }
-    gt_table_end();
-    gt_json_close('}');
-}
-
-static void print_sum(const struct gt_idle_sum *sum)
-{
-    enum { SHOWN = 3 };
-    printf("idle: %llu waits, %s, where threads come back to wait for work: ",
-           (unsigned long long)sum->count, gt_duration(sum->ns));
-    for (size_t i = 0; i < sum->places && i < SHOWN; i++) {
-        printf("%s", i ? ", " : "");
-        gt_print_place(gt_leaf_of(sum->place[i].stack), gt_site_of(sum->place[i].stack));
-    }
-    if (sum->places > SHOWN)
-        printf(" and %zu more places", sum->places - SHOWN);
-    puts(" (--idle=none: as other waits)");
-}
-
-void gt_idle_sum_print(struct gt_idle_sum *sum)
-{
-    if (sum->count)
-        qsort(sum->place, sum->places, sizeof *sum->place, by_ns);
-    if (gt_report_json)
-        put_sum(sum);
-    else if (sum->count)
-        print_sum(sum);
 }

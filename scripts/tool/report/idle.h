@@ -1,45 +1,57 @@
 /*
- * Idle or blocked: a thread that waits at its resting place, for work, for the next request, for
- * its period to be over, holds nobody up. That is told from the shape of what all its waits are:
+ * Idle or blocked: a thread that waits at its resting place holds nobody up. It waits there for
+ * work, for the next request, or for its period to be over. Whether a place is one follows from the
+ * shape of all waits of its threads:
  *
- * 1. It is a call that can wait for work: a condition variable, semaphore or futex (not of the main
- *    thread, which waits for results), a queue, poll and the like, a read, a sleep. Never a lock, a
- *    join, a barrier; nor what a rule says (frame_rules.def).
- * 2. The thread comes back there again and again: three times or more. Or it never does anything
- *    else, to the end, and nobody has signalled what it waits for in vain.
- * 3. It is called from the loop that the thread stays in between these waits, or not much below:
- *    not from deep inside of a request. Of several such places it is the one nearest to the loop.
- * 4. Nobody waits meanwhile for a lock that the thread has.
- * 5. What it gets is no answer, nor room in a queue: it is not woken by a thread that it has made,
- *    nor by one whose like a thread like it has woken first. Who works is woken before it wakes.
- *    Nor a slot or a turn that one like it has had since it waited there itself, and gives back.
+ *   1. The call can wait for work: a condition variable, semaphore or futex, a queue, poll and
+ *      the like, a read, a sleep. But the main thread waits for results on the first three. Never
+ *      a lock, a join or a barrier, nor what a rule names (frame_rules.def).
+ *   2. The thread returns to the place three times or more. Or it does nothing else to the end,
+ *      and no signal for its condition variable was missed.
+ *   3. The place is in the loop in which the thread stays between these waits, or little below
+ *      it: not deep inside a request. Of several such places it is the one nearest to the loop.
+ *   4. No other thread waits meanwhile for a lock that the thread holds.
+ *   5. The thread gets work there: no answer, no room in a queue, no slot.
+ *      A wake-up is an answer if the waiter created the waker. It is one, too, if threads with
+ *      the waiter's routine were first to wake threads with the waker's: a worker is woken before
+ *      it wakes others. A wake-up gives back a slot, or a turn, if the waker has the waiter's
+ *      routine and got the slot when it waited there.
  *
- * What waits when the trace ends for what has an owner is never idle.
+ * A wait that the end of the trace cuts is never idle if what it waits for has an owner, or if
+ * another thread then waits for a lock that this thread holds.
  */
-#ifndef GT_IDLE_H
-#define GT_IDLE_H
+#pragma once
 
 #include "encoder/read/threads.h"
 
-/* The value of --idle: a regular expression for functions that idle threads wait in, or "none". */
+/* The value of --idle: a regular expression for functions that idle threads wait in; or "none". */
 void gt_idle_option(const char *value);
 
-/* Each span of a trace, in its order; and the end of it, which is when the rest can be asked. */
+/*
+ * Takes each span of a trace, in order; and, at the end of the trace, decides. Only then can the
+ * functions below be called.
+ */
 void gt_idle_note(const struct gt_span *span);
 void gt_idle_decide(const struct gt_trace *trace);
 
-/* Whether a thread is idle in such a span; or at such a place: not of one that ends the trace. */
-bool gt_is_idle(const struct gt_span *span);
+/*
+ * Whether a wait at that place, or what the thread does when the trace ends, is idle. The first
+ * function does not know whether the end of the trace cuts the wait.
+ */
 bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind);
+bool gt_is_idle_at_end(const struct gt_thread_state *t);
 
-/* How much of a thread's time in this state was idle, ns. */
+/* Whether the call can wait for work: input, events, a condition variable; no lock, no sleep. */
+bool gt_waits_for_input(const char *call);
+
+/* The idle part of a thread's time in that state, in ns. */
 uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind);
 
 /* "idle: 12 waits, 31.2s in 3 places: pthread_cond_wait <- worker (pool.c:31), …" */
 struct gt_idle_sum {
     uint64_t count, ns;
     struct gt_idle_place {
-        const struct gt_callers *stack; /* the first one there */
+        const struct gt_callers *stack; /* the first stack of the place */
         uint64_t ns;
     } * place;
     size_t places, room;
@@ -47,8 +59,5 @@ struct gt_idle_sum {
 void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, uint64_t count,
                      uint64_t ns);
 
-/* All of the trace, of the threads that are of it. */
+/* Adds all idle waits of the trace, of threads for which of() is true. */
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t));
-void gt_idle_sum_print(struct gt_idle_sum *sum);
-
-#endif

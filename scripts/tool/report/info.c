@@ -1,17 +1,20 @@
-/* `gotrace info`: what is in a trace. */
+/* `gotrace info`: the format, size and contents of a trace. */
 #include "deadlocks.h"
-#include "idle.h"
+#include "idle_line.h"
 #include "reading.h"
 #include "select.h"
+#include "setup_facts.h"
 #include "short_name.h"
 #include "table.h"
 
 #include "scripts/tool/json.h"
+#include "scripts/tool/fold.h"
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/read/need.h"
 #include "encoder/read/validity.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +29,7 @@ static void print_format(const struct gt_trace *t)
            t->format->minor, t->format->v1 && t->format->minor < 11 ? "to 1.22" : "and later");
     printf("  %-12s %s\n", "duration", gt_duration(t->ns));
     time_t s = (time_t)t->wall_s;
-    struct tm *date = s ? gmtime(&s) : NULL; /* NULL too: no year has that number */
+    struct tm *date = s ? gmtime(&s) : NULL; /* NULL, too, for a year out of range */
     if (date) {
         char text[64];
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", date);
@@ -49,7 +52,7 @@ static void print_tracer(const struct gt_threads *threads)
                lived ? 100.0 * (double)threads->tracer_ns / (double)lived : 0);
 }
 
-/* What is said of a file that Go refuses; NULL: it takes all of it, or the file is only cut. */
+/* Why Go's reader refuses the file. NULL: it takes all of it, or the file is only cut. */
 static const char *refusal_of(const struct gt_trace *t, char text[static GT_FAULT_TEXT])
 {
     struct gt_fault fault;
@@ -79,11 +82,12 @@ static void print_lost(const struct gt_trace *t)
 static void print_file(const struct gt_threads *threads)
 {
     print_format(threads->trace);
+    gt_setup_print(threads);
     print_tracer(threads);
     print_lost(threads->trace);
 }
 
-/* As columns of `gotrace sql`'s table. */
+/* The file's members in JSON, as the columns of `gotrace sql`'s table `trace`. */
 static void put_file(const struct gt_threads *threads)
 {
     const struct gt_trace *t = threads->trace;
@@ -107,12 +111,13 @@ static void put_file(const struct gt_threads *threads)
     gt_json_truth("accounts", threads->accounts);
     gt_json_number("cpus", threads->cpus);
     gt_json_number("tracer_cpu_ns", threads->tracer_ns);
+    gt_setup_put(threads);
 }
 
-/* What part of a thread's time was what, in ns; but for `kind`, all together are its time. */
+/* How a thread spent its time, in ns. All parts but `kind` add up to `time`. */
 struct parts {
     uint64_t time, cpu, runnable, idle, blocked, calls, unseen;
-    uint64_t kind[GT_KINDS]; /* of what is blocked, and of calls: in which way */
+    uint64_t kind[GT_KINDS]; /* blocked and calls, by kind */
 };
 
 static uint64_t lived(const struct gt_thread_state *t)
@@ -120,7 +125,7 @@ static uint64_t lived(const struct gt_thread_state *t)
     return t->end - t->begin;
 }
 
-/* What there is an account of; or, in a trace without accounts, what events say. */
+/* The parts by the thread's CPU account; without accounts, by its events. */
 static struct parts parts_of(const struct gt_thread_state *t, bool accounts)
 {
     const struct gt_shares s = gt_shares_within(&t->shares, lived(t));
@@ -141,21 +146,30 @@ static struct parts parts_of(const struct gt_thread_state *t, bool accounts)
     return p;
 }
 
-enum { NAME_COLUMNS = 15, LONG_NAME_COLUMNS = 40, ROUTINE_COLUMNS = 24 };
+enum { NAME_COLUMNS = 15, LONG_NAME_COLUMNS = 40, ROUTINE_COLUMNS = 24, OTHER_COLUMNS = 90 };
 
-/* A text in UTF-8, which has more bytes than columns, with the blanks that make it as wide. */
-static const char *pad(const char *text, char buf[static 4 * ROUTINE_COLUMNS + 1])
+/* The columns of threads. narrow: the terminal has no room for `routine` and `from`. */
+struct layout {
+    bool accounts, narrow;
+    int name;
+};
+
+/* Pads a UTF-8 text with blanks to the width of the column: it has more bytes than columns. */
+static const char *pad(const char *text, int columns, char buf[static 4 * LONG_NAME_COLUMNS + 1])
 {
-    int missing = ROUTINE_COLUMNS;
+    int missing = columns;
     for (const char *c = text; *c && missing; c++)
         missing -= (*c & 0xc0) != 0x80;
     if (!missing)
         return text;
-    snprintf(buf, 4 * ROUTINE_COLUMNS + 1, "%s%*s", text, missing, "");
+    snprintf(buf, 4 * LONG_NAME_COLUMNS + 1, "%s%*s", text, missing, "");
     return buf;
 }
 
-/* Names are as long as the kernel's, mostly; those of several processes begin with theirs. */
+/*
+ * The width of the column of names. Most names are as short as the kernel's; a name that begins
+ * with its process's name is longer.
+ */
 static int columns_of_names(const struct gt_threads *threads)
 {
     size_t most = NAME_COLUMNS;
@@ -164,88 +178,140 @@ static int columns_of_names(const struct gt_threads *threads)
     return most < LONG_NAME_COLUMNS ? (int)most : LONG_NAME_COLUMNS;
 }
 
-/* Columns that only texts have, as they are there. */
-static void print_names(const struct gt_thread_state *t, int columns)
+static struct layout layout_of(const struct gt_threads *threads)
+{
+    int name = columns_of_names(threads);
+    bool narrow = gt_fold_is_below(name + ROUTINE_COLUMNS + OTHER_COLUMNS);
+    return (struct layout){.accounts = threads->accounts,
+                           .narrow = narrow,
+                           .name = narrow ? gt_width(LONG_NAME_COLUMNS, NAME_COLUMNS) : name};
+}
+
+/* The columns that only the text has. */
+static void print_names(const struct gt_thread_state *t, const struct layout *layout)
 {
     char tid[24] = "-", name[LONG_NAME_COLUMNS + 1], life[40];
-    char routine[512], padded[4 * ROUTINE_COLUMNS + 1];
-    const char *its = *t->routine ? t->routine : "-";
+    char short_name[512], padded[4 * LONG_NAME_COLUMNS + 1];
+    int columns = layout->narrow && !*t->name ? layout->name : ROUTINE_COLUMNS;
+    const char *routine = *t->routine ? t->routine : "-";
     if (t->thread != GT_NO_THREAD)
         snprintf(tid, sizeof tid, "%" PRIu64, t->thread);
-    snprintf(name, sizeof name, "%.*s", columns, *t->name ? t->name : "-");
+    snprintf(name, sizeof name, "%.*s", layout->name, *t->name ? t->name : "-");
     snprintf(life, sizeof life, "%s%s", gt_duration(lived(t)), t->ended ? " " : "+");
-    its = gt_short_name(its, routine, sizeof routine, ROUTINE_COLUMNS);
-    gt_cell_words("  ");
-    gt_cell_text(NULL, "tid", 8, tid);
-    gt_cell_text(NULL, "name", -columns, gt_wide_names && *t->name ? t->name : name);
-    gt_cell_text(NULL, "routine", -ROUTINE_COLUMNS, pad(its, padded));
-    gt_cell_ns(NULL, "from", 10, t->begin);
-    gt_cell_text(NULL, "lived", 10, life);
+    routine = pad(gt_short_name(routine, short_name, sizeof short_name, (size_t)columns), columns,
+                  padded);
+    gt_cell_words(layout->narrow ? " " : "  ");
+    gt_cell_text(NULL, "tid", layout->narrow ? 7 : 8, tid);
+    if (layout->narrow) {
+        gt_cell_text(NULL, "name or routine", -layout->name, *t->name ? name : routine);
+    } else {
+        gt_cell_text(NULL, "name", -layout->name, gt_wide_names && *t->name ? t->name : name);
+        gt_cell_text(NULL, "routine", -ROUTINE_COLUMNS, routine);
+        gt_cell_ns(NULL, "from", 10, t->begin);
+    }
+    gt_cell_text(NULL, "lived", layout->narrow ? 9 : 10, life);
 }
 
-/* Nothing is known of no time. */
-static void print_share(const char *name, const char *head, uint64_t ns, uint64_t of)
+/* Prints a share; "-" if there is no time to share. */
+static void print_share(const struct layout *layout, const char *name, const char *head,
+                        uint64_t ns, uint64_t of)
 {
+    enum { HUNDRED = sizeof "100.0%" - 1 };
+    int least = head && strlen(head) > HUNDRED ? (int)strlen(head) : HUNDRED;
+    int width = layout->narrow ? least : 8;
     if (of)
-        gt_cell_share(name, head, 8, ns, of);
+        gt_cell_share(name, head, width, ns, of);
     else
-        gt_cell_unknown(name, head, 8);
+        gt_cell_unknown(name, head, width);
 }
 
-/* Texts have the kinds, or their sums. */
-static void print_parts(const struct parts *p, bool accounts)
+/* Prints the parts: with --wide each kind, else the sums of kinds. */
+static void print_parts(const struct parts *p, const struct layout *layout)
 {
     static const char *const names[GT_UNSEEN] = {[GT_SYNC] = "sync_ns",
                                                  [GT_NETWORK] = "network_ns",
                                                  [GT_SLEEP] = "sleep_ns",
                                                  [GT_OTHER] = "other_ns"};
-    bool sums = !gt_wide_names;
-    print_share(accounts ? "cpu_ns" : "running_ns", accounts ? "on cpu" : "running", p->cpu,
-                p->time);
-    print_share(accounts ? "runnable_ns" : "sched_ns", accounts ? "runnable" : "sched", p->runnable,
-                p->time);
-    print_share("idle_ns", "idle", p->idle, p->time);
+    bool sums = !gt_wide_names, accounts = layout->accounts;
+    print_share(layout, accounts ? "cpu_ns" : "running_ns", "on CPU", p->cpu, p->time);
+    print_share(layout, accounts ? "runnable_ns" : "sched_ns", "runnable", p->runnable, p->time);
+    print_share(layout, "idle_ns", "idle", p->idle, p->time);
     for (int k = GT_SYNC; k < GT_UNSEEN; k++)
-        print_share(names[k], sums ? NULL : gt_kind_names[k], p->kind[k], p->time);
-    print_share("blocked_ns", sums ? "blocked" : NULL, p->blocked, p->time);
-    print_share("calls_ns", sums ? "calls" : NULL, p->calls, p->time);
+        print_share(layout, names[k], sums ? NULL : gt_kind_names[k], p->kind[k], p->time);
+    print_share(layout, "blocked_ns", sums ? "blocked" : NULL, p->blocked, p->time);
+    print_share(layout, "calls_ns", sums ? "calls" : NULL, p->calls, p->time);
     if (accounts)
-        print_share("unseen_ns", "unseen", p->unseen, p->time);
+        print_share(layout, "unseen_ns", "unseen", p->unseen, p->time);
 }
 
-static void print_thread(const struct gt_thread_state *t, int name, bool accounts)
+static void print_thread(const struct gt_thread_state *t, const struct layout *layout)
 {
-    const struct parts p = parts_of(t, accounts);
+    const struct parts p = parts_of(t, layout->accounts);
     gt_row_begin();
-    print_names(t, name);
+    print_names(t, layout);
     gt_cell_thread("thread", NULL, t);
     gt_cell_ns("start_ns", NULL, 0, t->begin);
     gt_cell_ns("lived_ns", NULL, 0, lived(t));
     gt_cell_truth("ended", t->ended);
     gt_cell_ns("ns", NULL, 0, p.time);
     gt_cell_ns("unknown_ns", NULL, 0, lived(t) - p.time);
-    print_parts(&p, accounts);
+    print_parts(&p, layout);
     gt_row_end();
 }
 
-/* With what part of its life each thread did what. */
-static void print_threads(const struct gt_threads *threads)
+struct choice {
+    const struct gt_thread_state *thread;
+    uint64_t busy; /* ns of its life in which it was not idle */
+};
+
+static int by_busy(const void *a, const void *b)
+{
+    const struct choice *x = a, *y = b;
+    if (x->busy != y->busy)
+        return x->busy > y->busy ? -1 : 1;
+    return x->thread->number < y->thread->number ? -1 : 1;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct choice *x = a, *y = b;
+    return x->thread->number < y->thread->number ? -1 : 1;
+}
+
+/* The threads to print: all, or the `most` that were idle least. Returns how many. */
+static size_t choose_threads(struct choice *all, const struct gt_threads *threads, size_t most)
+{
+    size_t n = 0;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        const struct parts p = parts_of(t, threads->accounts);
+        if (gt_select_thread(t))
+            all[n++] = (struct choice){t, p.time - p.idle};
+    }
+    if (n <= most)
+        return n;
+    qsort(all, n, sizeof *all, by_busy);
+    qsort(all, most, sizeof *all, by_number);
+    return most;
+}
+
+/* Prints one row for each thread: the shares of its life. */
+static void print_threads(const struct gt_threads *threads, size_t most)
 {
     struct gt_idle_sum idle = {0};
-    bool accounts = threads->accounts;
-    int name = columns_of_names(threads);
+    const struct layout layout = layout_of(threads);
+    struct choice *chosen = gt_need(calloc(threads->n + 1, sizeof *chosen));
+    size_t n = choose_threads(chosen, threads, most);
     gt_report_words("\nthreads: %" PRIu64 "\n", threads->n);
     gt_head_begin();
-    print_thread(&(struct gt_thread_state){.name = "", .routine = ""}, name, accounts);
+    print_thread(&(struct gt_thread_state){.name = "", .routine = ""}, &layout);
     gt_head_end();
     gt_table_begin("by_thread");
-    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (gt_select_thread(t))
-            print_thread(t, name, accounts);
-    }
+    for (size_t i = 0; i < n; i++)
+        print_thread(chosen[i].thread, &layout);
     gt_table_end();
+    free(chosen);
     gt_report_words("  (+: still there when the trace ends)\n");
-    if (accounts)
+    if (layout.accounts)
         gt_report_words("  (unseen: off the CPU without a call that is recorded: page faults, "
                         "io_uring, locks inside libc)\n");
     gt_idle_sum_trace(&idle, gt_select_thread);
@@ -278,22 +344,26 @@ static void print_kinds(const struct gt_trace *t)
 
 static void help(void)
 {
-    puts("usage: gotrace info [--thread=REGEX] [--idle=REGEX|none] [--wide] [--json] TRACE\n"
-         "       gotrace info --check TRACE\n\n"
-         "Prints the trace's format, duration and size, its threads and what part of their time\n"
-         "they were on a CPU, could run and had none, waited for work (idle) or for something\n"
-         "else (blocked), or were in calls into the kernel, its events by kind, and whether the\n"
-         "file is whole.\n\n"
-         "  --check        only whether Go's reader takes all of the file; if not, what is wrong\n"
-         "                 with it, and where, and status 1\n"
-         "  --thread=REGEX only threads of that name or routine\n"
-         "  --idle=REGEX   threads that wait there are idle, too; none: no wait is\n"
-         "  --wide         each way of waiting, and names as they are\n"
-         "  --json         for programs: gotrace(1) says what is in it");
+    puts("usage: gotrace info [options] TRACE\n"
+         "       gotrace info --check TRACE\n"
+         "\n"
+         "Prints the format, duration and size of the trace; what part of its life each\n"
+         "thread was on a CPU, runnable (it had no CPU), idle (it waited for work),\n"
+         "blocked, or in system calls; its events by kind; and whether it is whole.\n"
+         "\n"
+         "  --check         only test whether Go's reader accepts the file; if not, print\n"
+         "                  which event is wrong and where, with exit status 1\n"
+         "  --thread=REGEX  only threads whose name or routine matches\n"
+         "  --idle=REGEX    waits in matching functions count as idle, too; none: no wait\n"
+         "                  counts as idle\n"
+         "  --wide          one column for each kind of wait, and whole names\n"
+         "  -n ROWS         only the ROWS threads that were idle least (default: all)\n"
+         "  --json          print JSON: gotrace-json(5)\n"
+         "  -h, --help      print this");
     exit(0);
 }
 
-/* Whether Go's reader takes the file. */
+/* --check: whether Go's reader takes the file. */
 static int check(const char *path)
 {
     struct gt_trace trace;
@@ -321,20 +391,25 @@ int gt_command_info(int argc, char **argv)
     struct gt_trace trace;
     struct gt_threads threads = {0};
     bool checks = false;
-    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
+    size_t most = SIZE_MAX;
+    for (int c; (c = gt_option(argc, argv, "n:h", longs)) != -1;) {
         if (c == 'h')
             help();
         if (c == 'j')
             gt_report_json = true;
         else if (c == 'c')
             checks = true;
+        else if (c == 'n')
+            most = gt_read_rows("info", optarg);
         else if (!gt_select_option(c, optarg))
             return GT_EXIT_USAGE;
     }
     if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "info: which trace? One");
+        gt_fail(GT_EXIT_USAGE, "info needs one trace: gotrace info TRACE");
     if (checks)
         return check(argv[optind]);
+    if (!gt_report_json && !gt_wide_names)
+        gt_fold_output();
     gt_open_trace(&trace, argv[optind]);
     gt_read_selected(&threads, &trace);
     gt_report_begin(&threads);
@@ -343,7 +418,7 @@ int gt_command_info(int argc, char **argv)
     else
         print_file(&threads);
     gt_print_deadlocks(&threads);
-    print_threads(&threads);
+    print_threads(&threads, most);
     print_kinds(&trace);
     gt_report_end();
     return 0;

@@ -1,23 +1,34 @@
-/* Which modules have no names for what a report shows. */
-#ifndef GOTRACE_TOOL_NAMELESS_H
-#define GOTRACE_TOOL_NAMELESS_H
+/*
+ * How much of a report is in functions without names, in which modules, and which packages have
+ * their names. Such a function is shown by its offset: "pigz+0x11322".
+ */
+#pragma once
 
 #include "encoder/read/trace.h"
 
 struct gt_nameless {
-    uint64_t all;
+    uint64_t all, without; /* the whole report, and its part without names */
     unsigned n;
     struct {
-        const char *name;
-        int length;
+        const char *name, *file; /* as given to gt_nameless_add; file: "" if it was never a path */
+        int length;              /* of the module's name in `name` */
         uint64_t weight;
     } module[16];
 };
 
-/* One function that is shown, and how much of the report it is. */
-void gt_nameless_add(struct gt_nameless *these, const char *func, uint64_t weight);
+/*
+ * Adds a function that the report shows, with its part of the report. file: of its source, or the
+ * module's path where no source is known. Both texts must last.
+ */
+void gt_nameless_add(struct gt_nameless *these, const char *func, const char *file,
+                     uint64_t weight);
 
-/* Where names come from, if modules have none for a tenth of the report or more. */
-void gt_nameless_explain(const struct gt_nameless *these, const struct gt_trace *trace);
+/*
+ * The lines about them, the first one a sentence, the others commands; in new memory. NULL: less
+ * than a tenth of the report is nameless. of: what the report adds up, such as "time".
+ */
+char *gt_nameless_text(const struct gt_nameless *these, const char *of,
+                       const struct gt_trace *trace);
 
-#endif
+/* Their members in JSON. */
+void gt_nameless_json(const struct gt_nameless *these);

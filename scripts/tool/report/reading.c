@@ -1,9 +1,9 @@
 /* See reading.h. */
 #include "reading.h"
 
-#include "frames.h"
+#include "frame_code.h"
 #include "idle.h"
-#include "places.h"
+#include "call_places.h"
 #include "select.h"
 #include "scripts/tool/names/later.h"
 #include "scripts/tool/recover/recover.h"
@@ -14,7 +14,7 @@
 
 enum { LARGE = 64 << 20, STEP = 1 << 20 };
 
-/* A terminal sees a percentage that changes; a log one line. */
+/* Shows a percentage that changes on a terminal, and one line elsewhere. */
 static void show_progress(const struct gt_trace *trace, uint64_t before, uint64_t now)
 {
     bool terminal = isatty(2);
@@ -52,7 +52,7 @@ void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace->path, trace->damage);
 }
 
-/* A command's own callbacks, behind what is selected. */
+/* The command's own callbacks, which get only what is selected. */
 static struct {
     void (*span)(void *arg, const struct gt_span *span);
     void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack,

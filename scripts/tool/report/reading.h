@@ -1,24 +1,23 @@
-/* Opening and reading a trace for a command. Each ends the program with a message if it fails. */
-#ifndef GT_READING_H
-#define GT_READING_H
+/*
+ * Opens and reads a trace for a command. On failure each function ends the program with a message.
+ */
+#pragma once
 
 #include "encoder/read/threads.h"
 
 void gt_open_trace(struct gt_trace *trace, const char *path);
 
-/* Reads an open trace, and says on standard error how far that is where it takes long. */
+/* Reads an open trace. Prints the progress to standard error if the trace is large. */
 void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace);
 
-/* A terminal sees what is done now with a trace that takes long; NULL: nothing any more. */
+/* Shows on a terminal what the command does with a large trace. NULL: clears the line. */
 void gt_show_doing(const struct gt_trace *trace, const char *what);
 
 /*
- * The same of what is selected (select.h): spans and samples. All else is told as it is. After that
- * it is known what is idle (idle.h).
+ * Reads an open trace, but passes on only the selected spans and samples (select.h). All other
+ * events are passed on unchanged. Afterwards idle.h can tell which waits are idle.
  */
 void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace);
 
-/* Its number, the name it gave itself, where it began. */
+/* Prints a thread: its number, its own name, its routine. */
 void gt_print_thread(const struct gt_thread_state *t);
-
-#endif

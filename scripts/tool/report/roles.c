@@ -1,6 +1,8 @@
 /* See roles.h. */
 #include "roles.h"
 
+#include "call_places.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -26,4 +28,30 @@ enum gt_role gt_role_of(const char *call)
             return roles[i].role;
     }
     return GT_ROLE_OTHER;
+}
+
+static bool is_one_of(const char *const *names, const char *call)
+{
+    while (*names && strcmp(*names, call) != 0)
+        names++;
+    return *names;
+}
+
+bool gt_waits_for_child(const char *call)
+{
+    static const char *const names[] = {"wait", "wait3", "wait4", "waitpid", "waitid", NULL};
+    return is_one_of(names, call);
+}
+
+bool gt_waits_for_signal(const char *call)
+{
+    static const char *const names[] = {"sigwait",    "sigwaitinfo", "sigtimedwait",
+                                        "sigsuspend", "pause",       NULL};
+    return is_one_of(names, call);
+}
+
+bool gt_is_for_token(const struct gt_span *span)
+{
+    return gt_wanted_is_held(span->wanted) &&
+           gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_SEMAPHORE;
 }

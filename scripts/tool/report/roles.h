@@ -1,16 +1,22 @@
-/* What a call waits for, by its name: of those that take no lock. */
-#ifndef GT_ROLES_H
-#define GT_ROLES_H
+/* What a call waits for, by the call's name. */
+#pragma once
+
+#include "encoder/read/threads.h"
 
 enum gt_role {
-    GT_ROLE_OTHER,     /* a lock, or a call of the kernel's */
-    GT_ROLE_CONDITION, /* a condition variable's signal */
+    GT_ROLE_OTHER,     /* a lock, or a system call */
+    GT_ROLE_CONDITION, /* a signal on a condition variable */
     GT_ROLE_SEMAPHORE,
     GT_ROLE_BARRIER,
-    GT_ROLE_FUTEX, /* whatever the program makes of it */
+    GT_ROLE_FUTEX, /* depends on the program */
     GT_ROLE_JOIN,  /* the end of a thread */
 };
 
 enum gt_role gt_role_of(const char *call);
 
-#endif
+/* Whether the call waits for the end of a child process, or for a signal. */
+bool gt_waits_for_child(const char *call);
+bool gt_waits_for_signal(const char *call);
+
+/* Whether the wait is for a semaphore that serves as a lock. Cheap: reports ask it of each span. */
+bool gt_is_for_token(const struct gt_span *span);

@@ -1,9 +1,9 @@
 /* See select.h. */
 #include "select.h"
 
-#include "frames.h"
+#include "frame_code.h"
 #include "idle.h"
-#include "places.h"
+#include "call_places.h"
 #include "reading.h"
 #include "short_name.h"
 #include "scripts/tool/tool.h"
@@ -16,15 +16,17 @@
 #include <string.h>
 
 const char gt_select_help[] =
-    "  --frames=N     so many callers of the program's own: a < b < c\n"
-    "  --skip=CODE    not a place: a module (libfoo.so.1), or functions by a regular expression\n"
-    "  --focus=REGEX  only stacks with such a function\n"
-    "  --thread=REGEX only threads of that name or routine\n"
-    "  --from=TIME    since the trace began, 1.5s or 200ms: what began before is cut\n"
-    "  --to=TIME      likewise\n"
-    "  --task=NAME    only what threads did in annotated tasks and regions of that name\n"
-    "  --wide         names of functions as they are\n"
-    "  --idle=REGEX   threads that wait there are idle, too; none: no wait is set apart as idle";
+    "  --thread=REGEX  only of threads whose name or routine matches\n"
+    "  --focus=REGEX   only with a matching function on the stack\n"
+    "  --from=TIME     only after TIME: 1.5s or 200ms from the beginning of the trace\n"
+    "  --to=TIME       only before TIME\n"
+    "  --task=NAME     only in annotated tasks and regions of that name\n"
+    "  --idle=REGEX    waits in matching functions count as idle, too; none: no wait\n"
+    "                  counts as idle\n"
+    "  --skip=CODE     never a place: a module (libfoo.so.1), or functions by a\n"
+    "                  regular expression\n"
+    "  --frames=N      show N callers of the program's own (default: 1)\n"
+    "  --wide          all columns, and whole names of functions";
 
 struct stretch {
     uint64_t g, from, to;
@@ -33,10 +35,10 @@ struct stretch {
 static struct {
     const char *focus, *thread, *task;
     regex_t focus_pattern, thread_pattern;
-    uint64_t from, to;       /* ns; to: 0: the end */
-    struct gt_memo focused;  /* by the number of a stack: 1 no, 2 yes */
-    struct gt_memo threads;  /* by goroutine, as `focused` */
-    struct stretch *stretch; /* in the tasks, by thread and time */
+    uint64_t from, to;       /* ns; to 0: the end */
+    struct gt_memo focused;  /* by the stack's number: 1 no, 2 yes */
+    struct gt_memo threads;  /* by goroutine: 1 no, 2 yes */
+    struct stretch *stretch; /* of the tasks, sorted by thread and time */
     size_t stretches;
 } wanted;
 
@@ -59,6 +61,15 @@ static void read_frames(const char *text)
     if (*end || *text < '1' || *text > '9' || n > 64)
         gt_fail(GT_EXIT_USAGE, "--frames=%s: 1 to 64", text);
     gt_place_frames = (unsigned)n;
+}
+
+size_t gt_read_rows(const char *command, const char *value)
+{
+    char *end;
+    unsigned long n = strtoul(value, &end, 10);
+    if (*end || *value < '1' || *value > '9')
+        gt_fail(GT_EXIT_USAGE, "%s: -n %s: how many rows?", command, value);
+    return n;
 }
 
 bool gt_select_option(int option, const char *value)
@@ -94,7 +105,7 @@ bool gt_select_any(void)
 
 /* Before -------------------------------------------------------------------------------------- */
 
-/* What one thread has said of a task of that name, or of a part of one. */
+/* The time between the first and the last event of one thread about a task, or a region. */
 struct said {
     struct said *next;
     uint64_t g, from, to;
@@ -103,7 +114,7 @@ struct said {
 
 static struct {
     struct gt_memo roots;        /* task → root */
-    struct gt_memo said, region; /* by root and thread; regions of that name, by thread */
+    struct gt_memo said, region; /* said: by root task and thread; region: the last by thread */
     struct said *all;
     size_t n;
 } before;
@@ -121,7 +132,10 @@ static struct said *said_of(struct gt_memo *memo, uint64_t key, uint64_t g, uint
     return s;
 }
 
-/* A task of that name, or a part of one: from the first thing that a thread says of it on. */
+/*
+ * Notes an event of a task of that name, or of one of its subtasks. The thread's stretch begins
+ * with its first such event.
+ */
 static void note_task(const struct gt_happening *h, uint64_t g, uint64_t ns)
 {
     if (h->type == GT_EV_USER_TASK_BEGIN) {
@@ -139,7 +153,9 @@ static void note_task(const struct gt_happening *h, uint64_t g, uint64_t ns)
     s->open -= h->type == GT_EV_USER_REGION_END && s->open;
 }
 
-/* Each region of that name is a stretch of its own; one within another adds nothing. */
+/*
+ * Notes a region of that name. Each is a stretch of its own; a region inside another adds nothing.
+ */
 static void note_region(const struct gt_happening *h, uint64_t g, uint64_t ns)
 {
     if (strcmp(h->text, wanted.task) != 0)
@@ -179,7 +195,7 @@ static int by_time(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* What overlaps becomes one. */
+/* Sorts the stretches, and merges overlapping ones. */
 static void keep_stretches(uint64_t end)
 {
     struct stretch *s = wanted.stretch = gt_need(calloc(before.n + 1, sizeof *s));
@@ -262,7 +278,7 @@ uint64_t gt_select_clip(uint64_t *from, uint64_t to)
     return to > *from ? to - *from : 0;
 }
 
-/* The first stretch of the thread that is not over at that time. */
+/* Index of the thread's first stretch that ends after `ns`. */
 static size_t stretch_at(uint64_t g, uint64_t ns)
 {
     size_t low = 0, high = wanted.stretches;
@@ -277,7 +293,7 @@ static size_t stretch_at(uint64_t g, uint64_t ns)
     return low;
 }
 
-/* A piece of a span, cut at its end or not. */
+/* Passes on the part of a span between `from` and `to`. */
 static void tell_piece(const struct gt_span *span, uint64_t from, uint64_t to, gt_select_fn *fn,
                        void *arg)
 {

@@ -1,16 +1,15 @@
 /*
- * What of a trace a report is about: options that commands share. Between the reader and the
- * report: spans and samples of other threads, stacks and times are not told to it; a span that is
- * only partly of that time is cut to it.
+ * Selection: which part of a trace a report is about, by options that commands share. It works
+ * between the reader and the report. Spans and samples of other threads, stacks and times do not
+ * reach the report; a span that is partly in the selected time is cut to it.
  */
-#ifndef GT_SELECT_H
-#define GT_SELECT_H
+#pragma once
 
 #include "encoder/read/threads.h"
 
 #include <getopt.h>
 
-/* Rows for a command's table of long options, and what getopt_long returns for them. */
+/* Rows for a command's table of long options, and the values that getopt_long returns for them. */
 enum {
     GT_OPTION_FRAMES = 256,
     GT_OPTION_SKIP,
@@ -37,35 +36,38 @@ enum {
         "wide", no_argument, NULL, GT_OPTION_WIDE          \
     }
 
-/* Their help, a line each. */
+/* The help texts of these options, one line each. */
 extern const char gt_select_help[];
 
-/* Takes one of these options; false: it is another one. A bad value ends the program. */
+/* Handles one of these options. False: it is another option. A bad value ends the program. */
 bool gt_select_option(int option, const char *value);
 
-/* Whether parts of the trace are left out; whether they are by more than its threads. */
+/* The value of -n: a number of rows. A bad value ends the program. */
+size_t gt_read_rows(const char *command, const char *value);
+
+/* Whether any part of the trace is left out; and whether by more than --thread. */
 bool gt_select_any(void);
 bool gt_select_more_than_threads(void);
 
-/* Reads the trace once before, for what is known only at its end, if that is wanted. */
+/*
+ * For --thread and --task: reads the trace once before the report does, as only its end tells all.
+ */
 void gt_select_prepare(const char *path);
 
-/* Calls fn with what of a span is selected, in pieces. */
+/* Calls fn with the selected pieces of a span. */
 typedef void gt_select_fn(void *arg, const struct gt_span *span);
 void gt_select_span(const struct gt_span *span, gt_select_fn *fn, void *arg);
 
-/* Ends the program with a message where a trace that was read is over before --from. */
+/* Ends the program with a message if the trace that was read ends before --from. */
 void gt_select_check(const struct gt_trace *trace);
 
-/* Whether --thread means a thread that was read to its end; without one, all. */
+/* Whether --thread matches a thread that was read to its end. Without --thread all match. */
 bool gt_select_named(const struct gt_thread_state *t);
 
-/* Whether a sample is, and a thread; whether what waits when the trace ends is. */
+/* Whether a sample, a thread, or a wait that the end of the trace cuts is selected. */
 bool gt_select_sample(const struct gt_thread_state *t, const struct gt_callers *stack, uint64_t ns);
 bool gt_select_thread(const struct gt_thread_state *t);
 bool gt_select_waiting(const struct gt_thread_state *t);
 
-/* The part of a stretch of time that is between --from and --to; its length. */
+/* Clips a stretch of time to --from and --to. Returns its length. */
 uint64_t gt_select_clip(uint64_t *from, uint64_t to);
-
-#endif

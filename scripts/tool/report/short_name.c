@@ -32,7 +32,7 @@ static bool is_at(const char *p, const char *text)
     return strncmp(p, text, strlen(text)) == 0;
 }
 
-/* The bracket that closes the one at p, or the end. Arrows are none. */
+/* The bracket that closes the one at p, or the end of the text. Arrows do not count. */
 static const char *closing(const char *p)
 {
     size_t depth = 0;
@@ -49,7 +49,7 @@ static const char *closing(const char *p)
     return p;
 }
 
-/* How much of p is "operator<", "operator()" or the like; 0: nothing. */
+/* The length of "operator<", "operator()" or the like at p; 0: none. */
 static size_t operator_at(const char *p)
 {
     static const char word[] = "operator";
@@ -61,7 +61,7 @@ static size_t operator_at(const char *p)
     return WORD + strspn(p + WORD, "<>=-+*/%!&|^~,");
 }
 
-/* What is left out wherever it stands. */
+/* The length of a part that is always left out; 0: none. */
 static size_t noise_at(const char *p)
 {
     static const char *const noise[] = {"__cxx11::",         "__1::",           "__cxx11 ",
@@ -73,7 +73,7 @@ static size_t noise_at(const char *p)
     return 0;
 }
 
-/* Rust's hash, "::h" and 16 digits; or a suffix of the compiler: ".isra.0". */
+/* Whether p is Rust's hash, "::h" and 16 digits, or a suffix of the compiler: ".isra.0". */
 static bool is_tail(const char *p)
 {
     static const char *const suffixes[] = {".isra.", ".constprop.", ".part.",
@@ -89,7 +89,7 @@ static bool is_tail(const char *p)
 
 static const char *shorten(struct out *out, const char *p, const char *end);
 
-/* Rust: "<A as B>::f" is A::f. Where to go on. */
+/* Rust: "<A as B>::f" becomes A::f. Returns where to go on. */
 static const char *put_implementor(struct out *out, const char *p)
 {
     const char *end = closing(p), *stop = end, *from = p + 1;
@@ -107,7 +107,10 @@ static const char *put_implementor(struct out *out, const char *p)
     return *end ? end + 1 : end;
 }
 
-/* "{lambda(int)#1}" is {lambda#1}; what it is called by says nothing more. */
+/*
+ * "{lambda(int)#1}" becomes {lambda#1}. The operator behind it is left out, as it says nothing
+ * more.
+ */
 static const char *put_braces(struct out *out, const char *p)
 {
     const char *end = closing(p), *number = memchr(p, '#', (size_t)(end - p));
@@ -137,7 +140,7 @@ static const char *put_parentheses(struct out *out, const char *p)
         return p + sizeof nameless - 1;
     }
     if (is_at(p + length, "::"))
-        return p + length; /* of the function around it */
+        return p + length; /* the parameters of the enclosing function */
     if (length > PARAMETERS_MAX)
         put_text(out, "(…)");
     else
@@ -145,7 +148,10 @@ static const char *put_parentheses(struct out *out, const char *p)
     return p + length;
 }
 
-/* What stands at p, which is more than a character. NULL: nothing of that. */
+/*
+ * Puts what stands at p, if it is more than a plain character. Returns where to go on; NULL: it is
+ * one.
+ */
 static const char *put_piece(struct out *out, const char *p, bool first)
 {
     size_t length = operator_at(p);
@@ -182,7 +188,7 @@ static const char *shorten(struct out *out, const char *p, const char *end)
     return p;
 }
 
-/* The last parts of a name that is too long all the same. */
+/* Keeps the last parts of a name that is still too long. */
 static void cut_front(struct out *out, size_t most)
 {
     static const char mark[] = "…";
@@ -214,7 +220,7 @@ const char *gt_short_name(const char *function, char *buf, size_t size, size_t m
     return buf;
 }
 
-/* Where the template argument begins that has p in it. */
+/* The beginning of the template argument that contains p. */
 static const char *argument_start(const char *name, const char *p)
 {
     size_t depth = 0;

@@ -1,10 +1,11 @@
 /* See table.h. */
 #include "table.h"
 
-#include "frames.h"
-#include "places.h"
+#include "frame_code.h"
+#include "call_places.h"
 #include "reading.h"
 #include "select.h"
+#include "scripts/tool/fold.h"
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
@@ -13,15 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VERSION = 1 }; /* of the documents; what one has may get further members */
+enum { VERSION = 1 }; /* of the documents: new members do not change it */
 
 bool gt_report_json;
 
 static struct {
-    bool heads;  /* are printed, and no values */
-    bool open;   /* something stands in the line */
-    bool joined; /* by words to what comes next */
-    int width;   /* of the last cell */
+    bool heads;  /* heads are printed, and no values */
+    bool open;   /* the line has begun */
+    bool joined; /* words join it to what comes next */
 } line;
 
 /* Text --------------------------------------------------------------------------------------- */
@@ -33,19 +33,28 @@ static void end_line(void)
     line.open = line.joined = false;
 }
 
-/* Prints what stands before a cell, and a head. Whether its value, as text, comes next. */
+/* Prints the separator before a cell, and its head. Returns whether the value follows as text. */
 static bool begin_text(const char *head, int width)
 {
-    const char *blanks = line.width > 0 && width <= 0 ? "  " : " ";
+    const char *blanks = width > 0 ? " " : "  ";
     if (gt_report_json || !head || (line.heads && !width && !*head))
         return false;
     fputs(line.open && !line.joined ? blanks : "", stdout);
     line.open = true;
     line.joined = false;
-    line.width = width;
     if (line.heads)
         printf("%*s", width, head);
     return !line.heads;
+}
+
+const char *gt_head_if_wide(const char *head)
+{
+    return gt_fold_is_below(GT_TABLE_COLUMNS) ? NULL : head;
+}
+
+int gt_width(int wide, int narrow)
+{
+    return gt_fold_is_below(GT_TABLE_COLUMNS) ? narrow : wide;
 }
 
 static bool is_json(const char *name)
@@ -75,6 +84,31 @@ void gt_cell_share(const char *name, const char *head, int width, uint64_t n, ui
         printf("%*.1f%%", width - 1, of ? 100.0 * (double)n / (double)of : 0);
     if (is_json(name))
         gt_json_number(name, n);
+}
+
+static void put_histogram(const struct gt_lengths *lengths)
+{
+    gt_json_open("histogram", '[');
+    for (size_t i = 0; i < GT_DECADES; i++) {
+        if (!lengths->decade[i])
+            continue;
+        gt_json_open(NULL, '{');
+        gt_json_number("from_ns", gt_lengths_decade(i));
+        gt_json_number("count", lengths->decade[i]);
+        gt_json_close('}');
+    }
+    gt_json_close(']');
+}
+
+void gt_cell_lengths(const struct gt_lengths *lengths, bool in_text)
+{
+    gt_cell_ns("p50_ns", in_text ? "median" : NULL, 9, gt_lengths_percentile(lengths, 500));
+    gt_cell_ns("p95_ns", in_text ? "p95" : NULL, 9, gt_lengths_percentile(lengths, 950));
+    gt_cell_ns("p99_ns", in_text ? "p99" : NULL, 9, gt_lengths_percentile(lengths, 990));
+    if (in_text)
+        gt_cell_text(NULL, "1us...10s", 0, gt_lengths_bars(lengths));
+    if (is_json("histogram"))
+        put_histogram(lengths);
 }
 
 void gt_cell_unknown(const char *name, const char *head, int width)
@@ -271,8 +305,8 @@ void gt_report_end(void)
 
 void gt_report_title(const struct gt_threads *threads)
 {
-    gt_report_words("%s: %s, %" PRIu64 " threads; ", gt_printable(threads->trace->path),
-                    gt_duration(threads->trace->ns), threads->n);
+    gt_report_words("%s: %s, %s; ", gt_printable(threads->trace->path),
+                    gt_duration(threads->trace->ns), gt_count(threads->n, "thread"));
 }
 
 void gt_report_words(const char *format, ...)

@@ -1,65 +1,82 @@
 /*
- * Reports, as text for people and as JSON for programs. What a report tells stands once in its
- * code: a row is its cells, each with its name in JSON, its head in the text, its unit by the
- * function, and its value. The line of heads is a row like all others, whose values do not matter.
+ * Reports, as text for people and as JSON for programs. The code of a report states each row once.
+ * A row is its cells, and a cell has a name in JSON, a head in the text, a unit (by the function)
+ * and a value. The line of heads is a row whose values do not matter.
  */
-#ifndef GT_TABLE_H
-#define GT_TABLE_H
+#pragma once
+
+#include "lengths.h"
 
 #include "encoder/read/threads.h"
 
-/* --json: set before anything is printed. */
+/* --json. Set it before anything is printed. */
 extern bool gt_report_json;
 
-/* The document, which begins with what all have; in JSON an object. */
+/*
+ * Begin and end the report. In JSON it is an object, which begins with the members of every report.
+ */
 void gt_report_begin(const struct gt_threads *threads);
 void gt_report_end(void);
 
-/* Of the text: "t.out: 1.5s, 4 threads; "; and any other words between rows. */
+/* Text only: "t.out: 1.5s, 4 threads; "; and any other words between rows. */
 void gt_report_title(const struct gt_threads *threads);
 void gt_report_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Of JSON: a number that is in no row. */
+/* JSON only: a number outside all rows. */
 void gt_report_number(const char *name, uint64_t number);
 
-/* Rows, an array in JSON; cut: so many are left out, which is more_NAME there. */
+/* Begin and end rows, in JSON an array. `more` rows were left out: the number becomes more_NAME. */
 void gt_table_begin(const char *name);
 void gt_table_end(void);
 void gt_table_end_cut(const char *name, size_t more);
 
-/* A line and an object. After its cells it may have tables of its own: lines below. */
+/*
+ * Begin and end a row: a line, in JSON an object. After its cells a row may have tables of its own.
+ */
 void gt_row_begin(void);
 void gt_row_end(void);
 
-/* Between these two rows print the heads of their cells instead; and in JSON nothing. */
+/* A row between these two prints only the heads of its cells, and nothing in JSON. */
 void gt_head_begin(void);
 void gt_head_end(void);
 
 /*
- * Cells. name: NULL: JSON has it not; head: NULL: the text has it not, "": it has no head. width:
- * of the text, to the right; to the left if < 0; 0: as long as it is. Numbers stand behind one
- * blank, texts behind two.
+ * A terminal narrower than GT_TABLE_COLUMNS characters shows fewer and narrower cells.
+ * On such a terminal gt_head_if_wide returns NULL, which leaves the cell out.
+ */
+enum { GT_TABLE_COLUMNS = 110 };
+const char *gt_head_if_wide(const char *head);
+int gt_width(int wide, int narrow);
+
+/*
+ * Cells. One blank precedes a cell that is aligned to the right, two precede the others.
+ *
+ *   name   NULL: not in JSON
+ *   head   NULL: not in the text. "": without a head
+ *   width  of the text, aligned to the right. < 0: to the left. 0: as long as the text
  */
 void gt_cell_ns(const char *name, const char *head, int width, uint64_t ns);
 void gt_cell_count(const char *name, const char *head, int width, uint64_t count);
 void gt_cell_share(const char *name, const char *head, int width, uint64_t n, uint64_t of); /* % */
-void gt_cell_unknown(const char *name, const char *head, int width); /* of these: "-", null */
+void gt_cell_lengths(const struct gt_lengths *lengths, bool in_text); /* several cells */
+void gt_cell_unknown(const char *name, const char *head, int width);  /* prints "-", in JSON null */
 void gt_cell_text(const char *name, const char *head, int width, const char *text);
 
-/* The rest is as long as it is; without what it is about, no text, and null. */
+/* Cells without a width. Without a thread the text is empty, and JSON has null. */
 void gt_cell_function(const char *name, const char *head, const char *function);
 void gt_cell_thread(const char *name, const char *head, const struct gt_thread_state *t);
 
-/* A stack's place (places.h), and the stack: members of the row; or an object, of any but NULL. */
+/*
+ * The place of a stack (call_places.h) and the stack: members of the row, or an object of their
+ * own. The object is null if the stack is NULL.
+ */
 void gt_cell_place(const char *head, const struct gt_callers *stack);
 void gt_cell_its_place(const char *name, const char *head, const struct gt_callers *stack);
 
-void gt_cell_truth(const char *name, bool truth); /* of JSON alone */
+void gt_cell_truth(const char *name, bool truth); /* JSON only */
 
-/* Of the text and its heads: right behind the last cell, and before the next one. */
+/* Text and heads only: words right behind the last cell and before the next one. */
 void gt_cell_words(const char *words);
 
-/* Whether it is a row in a text, where something else may be printed. */
+/* Whether the row is printed as text, where other words can be added. */
 bool gt_row_is_text(void);
-
-#endif

@@ -1,7 +1,8 @@
-/* `gotrace top`: where threads waited longest; and the other reports about waits and CPUs. */
+/* `gotrace top`: where threads waited longest, and the other reports about waits and CPUs. */
 #include "kinds.h"
 #include "reading.h"
 #include "select.h"
+#include "short_name.h"
 #include "table.h"
 #include "top_cpu.h"
 #include "top_locks.h"
@@ -10,55 +11,49 @@
 #include "top_sched.h"
 #include "top_wakeups.h"
 
+#include "scripts/tool/fold.h"
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static void help(void)
 {
-    puts(
-        "usage: gotrace top [--by-thread|--cum|--wakers|--holders|--by-lock|--wakeups] "
-        "[--cpu|--kind=KIND,…]\n"
-        "                   [-n ROWS] [--json] TRACE\n\n"
-        "Prints where threads waited longest: the function that waited and the place that called "
-        "it,\n"
-        "how long in all, how often, on average and at most. First, what still waits when the "
-        "trace\n"
-        "ends.\n\n"
-        "  --by-thread    for each thread\n"
-        "  --cum          by function: the time of all waits that it is on the stack of\n"
-        "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
-        "  --preempted    waits that went on while who ended them then had lost its CPU: a lock's\n"
-        "                 holder, say; how long it had none (by GOTRACE_SCHED)\n"
-        "  --holders      waits for locks: who held them meanwhile, doing what\n"
-        "  --by-lock      the same for each lock; held: of the holds that are told, which are "
-        "those\n"
-        "                 that let a waiter in, and long ones (GOTRACE_HOLD_MIN)\n"
-        "  --wakeups      condition variables: waits, how they ended, signals, and those in vain,\n"
-        "                 when nobody waited\n"
-        "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
-        "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
-        "unseen\n"
-        "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which\n"
-        "                 threads had the CPUs, which stood in run queues meanwhile\n"
-        "  -n ROWS        so many; otherwise 20, or 5 of each thread\n"
-        "  --json         for programs: gotrace(1) says what is in it");
+    puts("usage: gotrace top [options] TRACE\n"
+         "\n"
+         "Prints where threads waited longest: the function that waited and its caller,\n"
+         "total time, count, mean and maximum. Waits that had not ended when the trace\n"
+         "ended come first.\n"
+         "\n"
+         "What each row is about (default: the place of the wait):\n"
+         "  --by-thread     the place, for each thread apart\n"
+         "  --cum           each function on the stacks of waits\n"
+         "  --wakers        the stack that ended the wait: it released the lock, signalled\n"
+         "                  the condition variable, wrote to the pipe\n"
+         "  --preempted     wakers that lost their CPU before they ended the wait\n"
+         "                  (record with --sched)\n"
+         "  --holders       what the holder of the lock did meanwhile\n"
+         "  --by-lock       the lock: who waited, who held it, how long it was held; holds\n"
+         "                  without waiters count from gotrace --hold-min=TIME on\n"
+         "  --wakeups       condition variables: waits and how they ended, signals, and\n"
+         "                  signals that reached nobody\n"
+         "  --cpu           the function that ran: CPU samples (record with --cpu-hz=HZ)\n"
+         "\n"
+         "Which waits:\n"
+         "  --kind=KINDS    sync, network, syscall, sched (runnable without a CPU), sleep,\n"
+         "                  other, unseen (record with --sched), all; several with commas\n"
+         "                  (default: sync,network,syscall,sched); cpu: which threads had\n"
+         "                  the CPUs, and which were runnable meanwhile");
     puts(gt_select_help);
+    puts("\nOutput:\n"
+         "  -n ROWS         so many rows (default: 20; by thread: 5 for each)\n"
+         "  --json          print JSON: gotrace-json(5)\n"
+         "  -h, --help      print this");
     exit(0);
 }
 
-static size_t read_rows(const char *text)
-{
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*end || *text < '1' || *text > '9')
-        gt_fail(GT_EXIT_USAGE, "top: -n %s: how many rows?", text);
-    return n;
-}
-
-/* Which of the reports; the rest of it is in what they are told. */
+/* The report that the options ask for; `top` has the rest of them. */
 struct wanted {
     bool holders, by_lock, wakeups;
     struct gt_top top;
@@ -71,10 +66,17 @@ static void add_wait(void *arg, const struct gt_span *span)
     if (wanted->wakeups) {
         gt_top_wakeups_add(span);
     } else if (wanted->holders) {
+        gt_top_locks_note_call(span);
         gt_top_locks_add(top->threads, span, wanted->by_lock);
     } else if (gt_top_add_wait(top, span) && top->kinds == GT_KINDS_SCHED) {
         gt_top_sched_add(top->threads, span);
     }
+}
+
+static void add_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
+{
+    const struct wanted *wanted = arg;
+    gt_top_locks_note_hold(wanted->top.threads, lock, hold, wanted->by_lock);
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,
@@ -101,7 +103,7 @@ static void read_options(struct wanted *wanted, int argc, char **argv)
                                           GT_SELECT_OPTIONS,
                                           {0}};
     struct gt_top *top = &wanted->top;
-    for (int c; (c = getopt_long(argc, argv, "n:h", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "n:h", longs)) != -1;) {
         switch (c) {
         case 't': top->by_thread = true; break;
         case 'c': top->cumulative = true; break;
@@ -113,18 +115,21 @@ static void read_options(struct wanted *wanted, int argc, char **argv)
         case 'b': wanted->holders = wanted->by_lock = true; break;
         case 'k': top->kinds = gt_read_kinds("top", optarg); break;
         case 'j': gt_report_json = true; break;
-        case 'n': top->most = read_rows(optarg); break;
+        case 'n': top->most = gt_read_rows("top", optarg); break;
         case 'h': help(); break;
         default:
             if (!gt_select_option(c, optarg))
                 exit(GT_EXIT_USAGE);
         }
     }
+    top->lengths = gt_report_json || gt_wide_names;
     if (!top->most)
         top->most = top->by_thread ? 5 : 20;
+    if (!gt_report_json && !gt_wide_names)
+        gt_fold_output();
 }
 
-/* Ends the program where options say nothing together. */
+/* Ends the program if options contradict each other. */
 static void check(const struct wanted *wanted)
 {
     const struct gt_top *top = &wanted->top;
@@ -147,7 +152,7 @@ static void print(struct wanted *wanted)
     struct gt_top *top = &wanted->top;
     if (top->preempted && !top->threads->cpus)
         gt_fail(GT_EXIT_FAILED,
-                "%s: does not tell when threads lost their CPUs: trace with GOTRACE_SCHED=on",
+                "%s: does not say when threads lost their CPUs. Record with gotrace --sched",
                 top->threads->trace->path);
     if (top->kinds == GT_KINDS_CPU) {
         gt_top_cpu(top->threads, top->most);
@@ -168,11 +173,12 @@ int gt_command_top(int argc, char **argv)
     struct gt_threads threads = {.arg = &wanted};
     read_options(&wanted, argc, argv);
     if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "top: which trace? One");
+        gt_fail(GT_EXIT_USAGE, "top needs one trace: gotrace top TRACE");
     check(&wanted);
     wanted.top.threads = &threads;
     threads.span = wanted.top.cpu ? NULL : add_wait;
     threads.sample = wanted.top.cpu ? add_sample : NULL;
+    threads.hold = wanted.holders ? add_hold : NULL;
     threads.keep_history = wanted.holders;
     threads.keep_running = wanted.top.preempted || wanted.top.kinds == GT_KINDS_SCHED;
     gt_open_trace(&trace, argv[optind]);

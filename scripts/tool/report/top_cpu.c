@@ -18,27 +18,27 @@ static int by_cpu(const void *a, const void *b)
     return x->queue > y->queue ? -1 : x->queue < y->queue;
 }
 
-/* A count that not every look at a thread tells. */
-static void print_count(const char *name, const char *head, const struct gt_usage *used,
+/* Prints a number that the kernel does not give for every thread. */
+static void print_count(const char *name, const char *head, int width, const struct gt_usage *used,
                         enum gt_usage_number number)
 {
     if (used->known & 1u << number)
-        gt_cell_count(name, head, 9, used->of[number]);
+        gt_cell_count(name, head, width, used->of[number]);
     else
-        gt_cell_unknown(name, head, 9);
+        gt_cell_unknown(name, head, width);
 }
 
 static void print_row(const struct gt_thread_state *t, uint64_t sum, uint64_t all)
 {
     const struct gt_shares *s = &t->shares;
     gt_row_begin();
-    gt_cell_ns("cpu_ns", "on cpu", 10, s->cpu);
+    gt_cell_ns("cpu_ns", "on CPU", gt_width(10, 8), s->cpu);
     gt_cell_share(NULL, "%", 6, s->cpu, all);
-    gt_cell_share(NULL, "sum", 6, sum, all);
+    gt_cell_share(NULL, gt_head_if_wide("sum"), 6, sum, all);
     gt_cell_ns("runnable_ns", "runnable", 9, s->queue);
-    gt_cell_ns("unseen_ns", "unseen", 9, gt_shares_unseen(s));
-    print_count("involuntary", "preempted", &s->used, GT_USED_INVOLUNTARY);
-    print_count("faults", "faults", &s->used, GT_USED_FAULTS);
+    gt_cell_ns("unseen_ns", gt_head_if_wide("unseen"), 9, gt_shares_unseen(s));
+    print_count("involuntary", "preempted", 9, &s->used, GT_USED_INVOLUNTARY);
+    print_count("faults", "faults", gt_width(9, 7), &s->used, GT_USED_FAULTS);
     gt_cell_thread("thread", "thread", t);
     gt_row_end();
 }
@@ -49,8 +49,7 @@ void gt_top_cpu(const struct gt_threads *threads, size_t most)
     uint64_t cpu = 0, queue = 0, sum = 0;
     size_t n = 0;
     if (!threads->accounts)
-        gt_fail(GT_EXIT_FAILED, "%s: does not tell what its threads used of CPUs",
-                threads->trace->path);
+        gt_fail(GT_EXIT_FAILED, "%s: has no CPU times of its threads", threads->trace->path);
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
         if (!gt_select_thread(t))
             continue;
@@ -73,6 +72,8 @@ void gt_top_cpu(const struct gt_threads *threads, size_t most)
         print_row(rows[i], sum, cpu);
     }
     gt_table_end_cut("by_thread", n > most ? n - most : 0);
+    gt_report_words("(%srunnable: on no CPU although it could run)\n",
+                    gt_head_if_wide("unseen: off the CPU in no recorded call; ") ?: "");
     gt_report_end();
     free(rows);
 }

@@ -1,9 +1,10 @@
 /* See top_locks.h. */
 #include "top_locks.h"
 
-#include "places.h"
+#include "call_places.h"
 #include "reading.h"
 #include "roles.h"
+#include "select.h"
 #include "table.h"
 #include "scripts/tool/tool.h"
 #include "top_waiting.h"
@@ -16,23 +17,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one that held the lock did meanwhile: those of the same name are one. */
+/* What a holder of the lock did during the waits. Threads with equal names share one entry. */
 struct doing {
-    const char *name;                   /* of the thread; or who held it instead */
-    const struct gt_thread_state *only; /* NULL: several of that name */
-    const char *place;                  /* that took the lock; "": not known */
-    const char *what;                   /* NULL: nobody knows */
+    const char *name;                   /* the thread's, or what held the lock instead */
+    const struct gt_thread_state *only; /* NULL: several threads have that name */
+    const char *place;                  /* the function that locked; "": not known */
+    const char *what;                   /* NULL: not known */
     enum gt_kind kind;
     const struct gt_where *site;
-    const struct gt_callers *stack; /* the first one of that place */
+    const struct gt_callers *stack; /* the first stack of the place */
     uint64_t ns;
 };
 
 struct row {
     const struct gt_lock_state *lock;
-    const char *what; /* with the place NULL: of all places */
+    const char *what; /* with by_lock NULL: all places */
     const struct gt_where *site;
-    const struct gt_callers *first, *stack; /* where somebody waited first; and longest */
+    const struct gt_callers *first, *stack; /* of the first wait, and of the longest */
     uint64_t ns, count, longest, threads;
     struct doing *doing;
     size_t n, room;
@@ -41,9 +42,9 @@ struct row {
 static struct {
     struct row *row;
     size_t n, room;
-    struct gt_memo by_key, threads; /* threads: those that a row has */
+    struct gt_memo by_key, threads; /* threads: that are counted in a row */
     uint64_t ns, count;
-    size_t now; /* the row that a wait goes to */
+    size_t now; /* the row of the current wait */
 } all;
 
 static uint64_t mix_site(uint64_t hash, const struct gt_where *site)
@@ -54,24 +55,33 @@ static uint64_t mix_site(uint64_t hash, const struct gt_where *site)
                        site->line);
 }
 
-static struct row *row_of(const struct gt_span *span, bool by_lock)
+/* Finds the row of the same lock, call and place, or makes it. */
+static struct row *row_of(const struct row *like, uint64_t *key)
 {
-    const char *what = by_lock ? NULL : gt_leaf_of(span->stack);
-    const struct gt_where *site = by_lock ? NULL : gt_site_of(span->stack);
-    uint64_t lock = gt_hash_mix(0, (uintptr_t)span->wanted->lock);
-    uint64_t key = mix_site(gt_hash_mix(lock, (uintptr_t)what), site);
-    uint64_t *slot = gt_need(gt_memo_at(&all.by_key, key));
+    uint64_t lock = gt_hash_mix(0, (uintptr_t)like->lock);
+    *key = mix_site(gt_hash_mix(lock, (uintptr_t)like->what), like->site);
+    uint64_t *slot = gt_need(gt_memo_at(&all.by_key, *key));
     if (!*slot) {
         all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
-        all.row[all.n] = (struct row){
-            .lock = span->wanted->lock, .what = what, .site = site, .first = span->stack};
+        all.row[all.n] = *like;
         *slot = ++all.n;
     }
-    uint64_t *seen = gt_need(gt_memo_at(&all.threads, gt_hash_mix(key, span->thread->g)));
-    all.row[*slot - 1].threads += !*seen;
-    *seen = 1;
     all.now = *slot - 1;
     return &all.row[all.now];
+}
+
+static struct row *row_of_wait(const struct gt_span *span, bool by_lock)
+{
+    uint64_t key;
+    struct row *row = row_of(&(struct row){.lock = span->wanted->lock,
+                                           .what = by_lock ? NULL : gt_leaf_of(span->stack),
+                                           .site = by_lock ? NULL : gt_site_of(span->stack),
+                                           .first = span->stack},
+                             &key);
+    uint64_t *seen = gt_need(gt_memo_at(&all.threads, gt_hash_mix(key, span->thread->g)));
+    row->threads += !*seen;
+    *seen = 1;
+    return row;
 }
 
 /* What the holder did ------------------------------------------------------------------------- */
@@ -96,7 +106,8 @@ static void add_doing(const struct doing *d)
 
 static const char *name_of(const struct gt_thread_state *t)
 {
-    return *t->name ? t->name : *t->routine ? t->routine : "(no name)";
+    const char *name = gt_name_or_routine(t);
+    return *name ? name : "(no name)";
 }
 
 static void add_past(void *arg, const struct gt_past *past)
@@ -115,7 +126,7 @@ static void add_past(void *arg, const struct gt_past *past)
 
 struct blame {
     const struct gt_span *span;
-    uint64_t told; /* ns of it of which is known who held the lock */
+    uint64_t told; /* ns of the wait with a known holder */
 };
 
 static void add_holder(void *arg, const struct gt_hold_state *hold)
@@ -131,37 +142,67 @@ static void add_holder(void *arg, const struct gt_hold_state *hold)
                                   .ns = ns - known});
 }
 
-/* Those who wait were being woken; or others took it first, for a moment that is not told. */
+/*
+ * A waiter was being woken; or another thread held the lock for a moment too short to be recorded.
+ */
 static const char changing_hands[] = "(changing hands)";
 
-/* What of a wait is in no hold that is told: all of it, if who had it then has it still. */
+/*
+ * Adds the thread that gave the lock up to the waiter, and where: it was the last holder. Of a lock
+ * that changes hands all the time these threads are a sample of its holders.
+ */
+static void add_releaser(const struct gt_span *span)
+{
+    add_doing(&(struct doing){.name = name_of(span->by),
+                              .only = span->by,
+                              .place = "",
+                              .what = gt_leaf_of(span->waker),
+                              .kind = GT_RUNNING,
+                              .site = gt_site_of(span->waker),
+                              .stack = span->waker,
+                              .ns = span->ns});
+}
+
+/* Whether only the thread that has the lock can end the wait. */
+static bool has_one_holder(const struct gt_span *span)
+{
+    return gt_is_for_token(span) || gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_OTHER;
+}
+
+/*
+ * Adds the part of a wait without a recorded hold. If no part has one, the holder at its begin
+ * still held the lock all the time.
+ */
 static void add_rest(const struct gt_threads *threads, const struct blame *blame)
 {
     const struct gt_span *span = blame->span;
     const struct gt_thread_state *holder = gt_threads_find(threads, span->wanted->holder);
+    bool unknown = !blame->told && !*span->wanted->who;
     if (blame->told >= span->ns)
         return;
     if (holder && !blame->told)
         add_holder(&(struct blame){0},
                    &(struct gt_hold_state){holder, span->from, span->from + span->ns, "", false});
+    else if (unknown && span->by && span->waker && has_one_holder(span))
+        add_releaser(span);
     else
         add_doing(&(struct doing){.place = "",
                                   .name = blame->told ? changing_hands : span->wanted->who,
                                   .ns = span->ns - blame->told});
 }
 
-/* Who waits for a signal or a post waits for what nobody holds. */
-static bool is_of_nobody(const char *leaf)
+/* Whether the waiter waits for a signal or a post, which no thread holds. */
+static bool is_of_nobody(const struct gt_span *span)
 {
-    enum gt_role role = gt_role_of(leaf);
-    return role == GT_ROLE_CONDITION || role == GT_ROLE_SEMAPHORE;
+    enum gt_role role = gt_role_of(gt_leaf_of(span->stack));
+    return role == GT_ROLE_CONDITION || (role == GT_ROLE_SEMAPHORE && !gt_is_for_token(span));
 }
 
 void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *span, bool by_lock)
 {
-    if (!span->wanted || !*span->wanted->lock->name || is_of_nobody(gt_leaf_of(span->stack)))
+    if (!span->wanted || !*span->wanted->lock->name || is_of_nobody(span))
         return;
-    struct row *row = row_of(span, by_lock);
+    struct row *row = row_of_wait(span, by_lock);
     struct blame blame = {.span = span};
     row->ns += span->ns;
     row->count++;
@@ -175,18 +216,113 @@ void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *sp
     add_rest(threads, &blame);
 }
 
+/* Locks on files ------------------------------------------------------------------------------ */
+
+/* The last call of each thread that may have waited for a lock on a file. */
+static struct {
+    struct gt_span *span;
+    size_t n, room;
+    struct gt_memo of; /* by thread */
+} calls;
+
+void gt_top_locks_note_call(const struct gt_span *span)
+{
+    static const char *const names[] = {"flock", "fcntl", "lockf", NULL};
+    enum { LEAST_NS = 10000 }; /* a shorter call did not wait */
+    const char *call = gt_leaf_of(span->stack);
+    if (span->kind != GT_SYSCALL || span->ns < LEAST_NS || !gt_begins_with(call, names) ||
+        strcmp(call, "flockfile") == 0)
+        return;
+    uint64_t *slot = gt_need(gt_memo_at(&calls.of, span->thread->g));
+    if (!*slot) {
+        calls.span = gt_need_room(calls.span, calls.n, &calls.room, sizeof *calls.span);
+        *slot = ++calls.n;
+    }
+    calls.span[*slot - 1] = *span;
+}
+
+void gt_top_locks_note_hold(const struct gt_threads *threads, const struct gt_lock_state *lock,
+                            const struct gt_hold_state *hold, bool by_lock)
+{
+    enum { TAKEN_NS = 50000 }; /* from the end of the call to the recorded hold, at most */
+    uint64_t slot = gt_memo_find(&calls.of, hold->thread->g);
+    struct gt_span *span = slot ? &calls.span[slot - 1] : NULL;
+    uint64_t off = TAKEN_NS + gt_locks_slack(hold->to - hold->from);
+    struct gt_wanted wanted = {.lock = (struct gt_lock_state *)lock, .who = ""};
+    if (!span || !span->ns || !gt_lock_is_of_file(lock) || hold->from < span->from ||
+        hold->from > span->from + span->ns + off)
+        return;
+    struct gt_span wait = *span;
+    wait.wanted = &wanted;
+    wait.ns = hold->from - span->from < span->ns ? hold->from - span->from : span->ns;
+    gt_top_locks_add(threads, &wait, by_lock);
+    span->ns = 0; /* one call takes one lock */
+}
+
+/* Makes rows of the locks whose waits all were too brief for an event. */
+static void add_brief_locks(const struct gt_trace *trace)
+{
+    uint64_t key;
+    for (size_t i = 0; i < trace->n_brief; i++)
+        row_of(&(struct row){.lock = trace->brief[i].lock}, &key);
+}
+
 /* Printing ----------------------------------------------------------------------------------- */
 
 static int by_ns(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
+    if (x->ns == y->ns)
+        return x->lock->brief_ns > y->lock->brief_ns ? -1 : x->lock->brief_ns < y->lock->brief_ns;
+    return x->ns > y->ns ? -1 : 1;
 }
 
 static int by_doing_ns(const void *a, const void *b)
 {
     const struct doing *x = a, *y = b;
     return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+/* What differs in nothing but the function that locked. */
+static int by_deed(const void *a, const void *b)
+{
+    const struct doing *x = a, *y = b;
+    int order = gt_compare_pointers(x->name, y->name);
+    order = order ? order : gt_compare_pointers(x->what, y->what);
+    order = order ? order : gt_compare_sites(x->site, y->site);
+    return order ? order : (int)x->kind - (int)y->kind;
+}
+
+/* Known functions first. */
+static int by_deed_and_place(const void *a, const void *b)
+{
+    const struct doing *x = a, *y = b;
+    int order = by_deed(x, y);
+    return order ? order : !*x->place - !*y->place;
+}
+
+/*
+ * Of a lock that no thread had waited for yet, the function that locked is not known. What its
+ * holder did in one call is added to what it did there when that function was known, if it was only
+ * one. Computing is no place that tells which function locked.
+ */
+static void join_placeless(struct row *row)
+{
+    struct doing *it = row->doing;
+    size_t n = 0;
+    if (row->n)
+        qsort(it, row->n, sizeof *it, by_deed_and_place);
+    for (size_t i = 0; i < row->n; i++) {
+        bool joins = n && it[i].site && !*it[i].place && by_deed(&it[n - 1], &it[i]) == 0 &&
+                     !(n > 1 && *it[n - 1].place && by_deed(&it[n - 2], &it[i]) == 0);
+        if (!joins) {
+            it[n++] = it[i];
+            continue;
+        }
+        it[n - 1].ns += it[i].ns;
+        it[n - 1].only = it[n - 1].only == it[i].only ? it[i].only : NULL;
+    }
+    row->n = n;
 }
 
 static void print_words(const struct doing *d)
@@ -196,7 +332,7 @@ static void print_words(const struct doing *d)
     else if (*d->name)
         gt_print_function(d->name);
     else
-        printf("nobody that is known: see top --wakers for who ended it");
+        printf("unknown holder (gotrace top --wakers: what ended the waits)");
     if (*d->place)
         printf(", by %s", d->place);
     if (!d->what)
@@ -205,16 +341,16 @@ static void print_words(const struct doing *d)
     if (*d->what)
         gt_print_place(d->what, d->site);
     else
-        printf("%s", d->kind == GT_RUNNING ? "running" : "could run, and had no CPU");
+        printf("%s", d->kind == GT_RUNNING ? "running" : "runnable, on no CPU");
 }
 
 static void print_doing(const struct doing *d, uint64_t of)
 {
     gt_row_begin();
-    gt_cell_text(NULL, "", 10, NULL);
-    gt_cell_share("ns", "of it", 6, d->ns, of);
+    gt_cell_text(NULL, "", gt_width(10, 8), NULL);
+    gt_cell_share("ns", "share", 6, d->ns, of);
     gt_cell_words("   ");
-    gt_cell_text(NULL, "who held it, by which function: doing what", 0, NULL);
+    gt_cell_text(NULL, "holder, by the function that locked: what it did", 0, NULL);
     if (gt_row_is_text())
         print_words(d);
     gt_cell_thread("thread", NULL, d->only);
@@ -225,17 +361,53 @@ static void print_doing(const struct doing *d, uint64_t of)
     gt_row_end();
 }
 
+/* The line for the holders that the text leaves out. */
+static void print_rest(uint64_t n, uint64_t ns, uint64_t of)
+{
+    char words[64];
+    snprintf(words, sizeof words, "   (%" PRIu64 " more)", n);
+    gt_row_begin();
+    gt_cell_text(NULL, "", 10, NULL);
+    gt_cell_share("ns", "of it", 6, ns, of);
+    gt_cell_words(words);
+    gt_row_end();
+}
+
 static void print_doings(struct row *row)
 {
     enum { SHOWN = 3 }; /* in the text */
+    uint64_t left = 0, left_ns = 0;
+    join_placeless(row);
     if (row->n)
         qsort(row->doing, row->n, sizeof *row->doing, by_doing_ns);
     gt_table_begin("holders");
     for (size_t i = 0; i < row->n && row->ns; i++) {
-        if (gt_report_json || (i < SHOWN && row->doing[i].ns * 100 >= row->ns))
+        if (gt_report_json || (i < SHOWN && row->doing[i].ns * 100 >= row->ns)) {
             print_doing(&row->doing[i], row->ns);
+            continue;
+        }
+        left++;
+        left_ns += row->doing[i].ns;
     }
+    if (left)
+        print_rest(left, left_ns, row->ns);
     gt_table_end();
+}
+
+/*
+ * A line, text only: the waits that were only counted, and are in no number of the row. Few of them
+ * say nothing.
+ */
+static void print_briefs(const struct row *row)
+{
+    const struct gt_lock_state *lock = row->lock;
+    char words[96];
+    if (gt_report_json || !lock->briefs || lock->briefs * 10 < row->count || gt_select_any())
+        return;
+    snprintf(words, sizeof words, "%12s%s, %s in all, too brief for events", "",
+             gt_count(lock->briefs, "more wait"), gt_duration(lock->brief_ns));
+    gt_row_begin();
+    gt_cell_words(words);
 }
 
 static void print_lock(const struct row *row)
@@ -245,21 +417,23 @@ static void print_lock(const struct row *row)
     gt_cell_count("threads", "threads", 7, row->threads);
     gt_cell_count("holds", NULL, 0, lock->holds);
     gt_cell_ns("held_ns", "held", 9, lock->held_ns);
-    gt_cell_ns("longest_held_ns", "longest", 9, lock->longest_ns);
+    gt_cell_ns("longest_held_ns", gt_head_if_wide("longest held"), 12, lock->longest_ns);
     gt_cell_text("lock", "lock", 0, lock->name);
     if (!is_named)
         gt_cell_words(", first waited for by ");
     gt_cell_its_place("first_waiter", "", is_named ? NULL : row->first);
+    gt_cell_count("briefs", NULL, 0, gt_select_any() ? 0 : lock->briefs);
+    gt_cell_ns("brief_ns", NULL, 0, gt_select_any() ? 0 : lock->brief_ns);
 }
 
 static void print_row(struct row *row, bool by_lock)
 {
     gt_row_begin();
-    gt_cell_ns("total_ns", "waited", 10, row->ns);
+    gt_cell_ns("total_ns", "waited", gt_width(10, 8), row->ns);
     gt_cell_share(NULL, "%", 6, row->ns, all.ns);
-    gt_cell_count("count", "count", 9, row->count);
-    gt_cell_ns("average_ns", "average", 9, row->ns / row->count);
-    gt_cell_ns("longest_ns", "longest", 9, row->longest);
+    gt_cell_count("count", "count", gt_width(9, 6), row->count);
+    gt_cell_ns("average_ns", gt_head_if_wide("average"), 9, row->count ? row->ns / row->count : 0);
+    gt_cell_ns("longest_ns", gt_head_if_wide("longest"), 9, row->longest);
     if (by_lock) {
         print_lock(row);
     } else {
@@ -267,6 +441,8 @@ static void print_row(struct row *row, bool by_lock)
         gt_cell_words(", ");
         gt_cell_text("lock", "lock", 0, row->lock->name);
     }
+    if (by_lock)
+        print_briefs(row);
     print_doings(row);
     gt_row_end();
 }
@@ -283,9 +459,11 @@ static void print_heads(bool by_lock)
 void gt_top_locks_print(const struct gt_threads *threads, bool by_lock, size_t most)
 {
     size_t i;
+    if (by_lock && !gt_select_any())
+        add_brief_locks(threads->trace);
     gt_report_begin(threads);
     gt_report_title(threads);
-    gt_report_words("%" PRIu64 " waits for locks, %s in all\n", all.count, gt_duration(all.ns));
+    gt_report_words("%s for locks, %s in all\n", gt_count(all.count, "wait"), gt_duration(all.ns));
     gt_report_number("count", all.count);
     gt_report_number("total_ns", all.ns);
     if (all.n)

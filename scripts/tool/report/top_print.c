@@ -1,11 +1,13 @@
 /* See top_print.h. */
 #include "top_print.h"
 
+#include "idle_line.h"
 #include "kinds.h"
 #include "nameless.h"
-#include "places.h"
+#include "call_places.h"
 #include "reading.h"
 #include "select.h"
+#include "short_name.h"
 #include "table.h"
 #include "top_sched.h"
 #include "top_waiting.h"
@@ -36,7 +38,7 @@ static void print_end_words(const struct gt_top_row *row, enum ender ender)
 {
     switch (ender) {
     case NOBODY: printf(", still waiting when the trace ends"); break;
-    case ITSELF: printf(", by itself"); break;
+    case ITSELF: printf(", no waker"); break;
     case END_OF_THREAD:
         printf(row->by ? ", ended by the end of thread " : ", ended by the ends of threads");
         if (row->by)
@@ -61,9 +63,11 @@ static void print_end(const struct gt_top *top, const struct gt_top_row *row)
 
 static void print_times(const struct gt_top *top, const struct gt_top_row *row)
 {
-    gt_cell_count("count", "count", 9, row->count);
-    gt_cell_ns("average_ns", "average", 9, row->ns / row->count);
-    gt_cell_ns("longest_ns", "longest", 9, row->longest);
+    gt_cell_count("count", "count", gt_width(9, 6), row->count);
+    gt_cell_ns("average_ns", gt_head_if_wide("average"), 9, row->ns / row->count);
+    gt_cell_ns("longest_ns", gt_head_if_wide("longest"), 9, row->longest);
+    if (top->lengths)
+        gt_cell_lengths(&row->lengths, gt_wide_names);
     gt_cell_text("kind", "kind", -7, gt_kind_names[row->kind]);
     if (top->cumulative)
         return;
@@ -71,21 +75,22 @@ static void print_times(const struct gt_top *top, const struct gt_top_row *row)
     print_end(top, row);
 }
 
-/* sum: of those up to this one, of `all`. */
+/* Prints a row. sum: of the rows up to this one, as a share of `all`. */
 static void print_row(const struct gt_top *top, const struct gt_top_row *row, uint64_t sum,
                       uint64_t all)
 {
     const char *cum = top->cumulative ? "cum" : NULL;
+    int width = gt_width(10, 8);
     gt_row_begin();
     if (top->cpu)
-        gt_cell_count("samples", cum ? cum : "samples", 10, row->count);
+        gt_cell_count("samples", cum ? cum : "samples", width, row->count);
     else if (top->preempted)
-        gt_cell_ns("no_cpu_ns", "no CPU", 10, row->ns);
+        gt_cell_ns("no_cpu_ns", "no CPU", width, row->ns);
     else
-        gt_cell_ns("total_ns", cum ? cum : "waited", 10, row->ns);
+        gt_cell_ns("total_ns", cum ? cum : "waited", width, row->ns);
     gt_cell_share(NULL, "%", 6, row->ns, all);
     if (!top->cumulative)
-        gt_cell_share(NULL, "sum", 6, sum, all);
+        gt_cell_share(NULL, top->cpu ? "sum" : gt_head_if_wide("sum"), 6, sum, all);
     if (!top->cpu)
         print_times(top, row);
     if (top->cpu || top->cumulative)
@@ -100,7 +105,7 @@ static void print_head(const struct gt_top *top)
     gt_head_end();
 }
 
-/* The rows of one thread, or of all; how many more there are. */
+/* Prints the rows of one thread, or of all (NULL). Returns how many more there are. */
 static size_t print_rows(const struct gt_top *top, const struct gt_top_rows *rows,
                          const struct gt_thread_state *thread, uint64_t all)
 {
@@ -190,9 +195,18 @@ static void explain_nameless(const struct gt_top *top)
     struct gt_nameless these = {0};
     for (size_t i = 0; i < top->over.n && i < top->most; i++) {
         const struct gt_top_row *row = &top->over.row[i];
-        gt_nameless_add(&these, row->site ? row->site->func : row->what, row->ns);
+        gt_nameless_add(&these, row->site ? row->site->func : row->what,
+                        row->site ? row->site->file : "", row->ns);
     }
-    gt_nameless_explain(&these, top->threads->trace);
+    if (gt_report_json) {
+        gt_nameless_json(&these);
+        return;
+    }
+    char *text =
+        gt_nameless_text(&these, top->cpu ? "CPU time above" : "time above", top->threads->trace);
+    if (text)
+        printf("\n%s", text);
+    free(text);
 }
 
 static void print_totals(const struct gt_top *top)
@@ -203,12 +217,12 @@ static void print_totals(const struct gt_top *top)
     if (ns < t->ns)
         gt_report_words("from %s to %s: ", gt_duration(from), gt_duration(from + ns));
     if (top->cpu)
-        gt_report_words("%" PRIu64 " CPU samples\n", n);
+        gt_report_words("%s\n", gt_count(n, "CPU sample"));
     else if (top->preempted)
-        gt_report_words("%" PRIu64 " waits for threads that had no CPU, for %s in all\n", n,
+        gt_report_words("%s for threads that had no CPU, for %s in all\n", gt_count(n, "wait"),
                         gt_duration(top->all.ns));
     else
-        gt_report_words("%" PRIu64 " waits, %s in all\n", n, gt_duration(top->all.ns));
+        gt_report_words("%s, %s in all\n", gt_count(n, "wait"), gt_duration(top->all.ns));
     gt_report_number(top->cpu ? "samples" : "count", n);
     if (!top->cpu)
         gt_report_number(top->preempted ? "no_cpu_ns" : "total_ns", top->all.ns);

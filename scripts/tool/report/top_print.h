@@ -1,10 +1,7 @@
 /* `gotrace top`: rows of waits or of samples. */
-#ifndef GT_TOP_PRINT_H
-#define GT_TOP_PRINT_H
+#pragma once
 
 #include "top_rows.h"
 
-/* All that there is to say of them, summed up. */
+/* Prints the whole report. gt_top_sum_up comes first. */
 void gt_top_print(struct gt_top *top);
-
-#endif

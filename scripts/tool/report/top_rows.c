@@ -1,7 +1,7 @@
 /* See top_rows.h. */
 #include "top_rows.h"
 
-#include "places.h"
+#include "call_places.h"
 #include "roles.h"
 
 #include "encoder/read/need.h"
@@ -35,13 +35,15 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
     row->waker = span->waker;
     row->by = row->count && row->by != span->by ? NULL : span->by;
     row->ended = span->ended;
-    row->owned |= span->thread->at_end && !span->ended;
+    row->owned |= !span->ended && (span->thread->at_end || span->thread->awaited);
     row->thread = top->by_thread ? span->thread : NULL;
     row->kind = span->kind;
     row->stack = span->stack;
     row->ns += ns;
     row->count++;
     row->longest = ns > row->longest ? ns : row->longest;
+    if (top->lengths)
+        gt_lengths_add(&row->lengths, ns);
     return true;
 }
 
@@ -59,7 +61,7 @@ void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
 
 /* Places ------------------------------------------------------------------------------------- */
 
-/* A join is ended by no call, but by the end of who is joined. */
+/* No call ends a join: the end of the joined thread does. */
 bool gt_top_is_end_of_thread(const struct gt_top_row *row)
 {
     return gt_role_of(row->end) == GT_ROLE_JOIN;
@@ -76,7 +78,7 @@ static void find_place(const struct gt_top *top, struct gt_top_row *row)
     row->waker_site = gt_top_is_end_of_thread(row) ? NULL : gt_site_of(row->waker);
 }
 
-/* Names are interned: pointers will do. */
+/* Sorts rows by place. Names are interned, so their pointers are compared. */
 static int by_place(const void *a, const void *b)
 {
     const struct gt_top_row *x = a, *y = b;
@@ -103,9 +105,10 @@ static void join(struct gt_top_row *to, const struct gt_top_row *from)
         to->stack = from->stack;
     }
     to->by = to->by == from->by ? to->by : NULL;
+    gt_lengths_join(&to->lengths, &from->lengths);
 }
 
-/* Stacks that wait at the same place become one row. */
+/* Joins stacks that wait at one place into one row. */
 static void fold(const struct gt_top *top, struct gt_top_rows *rows)
 {
     size_t n = 0;
@@ -124,7 +127,10 @@ static void fold(const struct gt_top *top, struct gt_top_rows *rows)
     qsort(rows->row, rows->n, sizeof *rows->row, by_time);
 }
 
-/* Takes rows of idle threads out; a wait for what somebody has when the trace ends stays. */
+/*
+ * Moves the rows of idle waits to `idle`. A row stays if its thread waits when the trace ends, and
+ * an owner or another thread's wait says that it is not idle.
+ */
 static void set_idle_apart(struct gt_top_rows *rows, struct gt_idle_sum *idle)
 {
     size_t n = 0;
@@ -147,7 +153,7 @@ static bool is_repeated(const struct gt_callers *stack, uint32_t i)
     return false;
 }
 
-/* Every function on a stack has all of that stack's time, once. */
+/* Sums up by function: each function on a stack gets the time of that stack once. */
 static struct gt_top_rows cumulate(const struct gt_top_rows *rows)
 {
     struct gt_top_rows functions = {0};

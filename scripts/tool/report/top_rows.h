@@ -1,28 +1,29 @@
 /*
  * What `gotrace top` shows: waits by the place where threads waited, or CPU samples by function. A
- * row is a place in the program that waits in one way: the function it called and the line that
- * called it.
+ * row is one place in the program and one way to wait there: the function that was called, and the
+ * line that called it.
  */
-#ifndef GT_TOP_ROWS_H
-#define GT_TOP_ROWS_H
+#pragma once
 
 #include "idle.h"
+#include "lengths.h"
 
 #include "encoder/read/threads.h"
 
 struct gt_top_row {
-    const struct gt_thread_state *thread; /* NULL: of all */
+    const struct gt_thread_state *thread; /* NULL: all threads */
     enum gt_kind kind;
-    const struct gt_callers *stack; /* of the longest */
+    const struct gt_callers *stack; /* of the longest wait */
     const char *what;               /* the function that waits */
-    const struct gt_where *site;    /* who called it; NULL: not known */
+    const struct gt_where *site;    /* its caller; NULL: not known */
     const struct gt_callers *waker;
-    const char *end;                  /* the function that ended the wait; "": it ended by itself */
-    const struct gt_thread_state *by; /* whose it was; NULL: several threads' */
-    const struct gt_where *waker_site; /* who called that */
-    uint64_t ns, count, longest;       /* ns: of samples their number */
+    const char *end;                  /* the function that ended the wait; "": no thread ended it */
+    const struct gt_thread_state *by; /* the waker; NULL: several threads */
+    const struct gt_where *waker_site; /* the caller of `end` */
+    uint64_t ns, count, longest;       /* ns: for samples their number */
+    struct gt_lengths lengths;         /* if gt_top.lengths */
     bool ended;
-    bool owned; /* not ended, and somebody has what it waits for */
+    bool owned; /* cut by the trace's end, and never idle: see idle.h */
 };
 
 struct gt_top_rows {
@@ -31,27 +32,26 @@ struct gt_top_rows {
     struct gt_memo by_key;
 };
 
-/* What is asked for, and the sums. */
+/* The options of the report, and its sums. */
 struct gt_top {
     const struct gt_threads *threads;
     bool by_thread, cumulative, wakers, preempted;
     bool cpu;                     /* samples, not waits */
-    unsigned kinds;               /* of waits, a bit each */
-    size_t most;                  /* rows */
-    struct gt_top_rows over, cut; /* waits that ended, and those that the end of the trace cuts */
+    bool lengths;                 /* percentiles are wanted */
+    unsigned kinds;               /* kinds of waits, one bit each */
+    size_t most;                  /* number of rows */
+    struct gt_top_rows over, cut; /* waits that ended, and those that the trace's end cuts */
     struct gt_idle_sum idle;
     struct gt_top_row all; /* the sum of both */
 };
 
-/* false: the wait is none of those. */
+/* Adds a wait. False: it is of another kind. */
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span);
 void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
                        const struct gt_callers *stack);
 
-/* When all are added: sets idle threads apart, and sorts what is left, by place or function. */
+/* Call it after all are added: sets idle waits apart, and sorts the rest by place or function. */
 void gt_top_sum_up(struct gt_top *top);
 
-/* Whether a thread's end was what the row's waits were for: no call ends those. */
+/* Whether the row's waits were for the end of a thread: no call ends such a wait. */
 bool gt_top_is_end_of_thread(const struct gt_top_row *row);
-
-#endif

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A thread on a CPU; NULL: what is not of this process, and all of it together. */
+/* A thread that ran on a CPU meanwhile. thread: NULL: all other processes together. */
 struct meanwhile {
     const struct gt_thread_state *thread;
     uint64_t cpu, ns;
@@ -18,7 +18,7 @@ static struct {
     struct meanwhile *row;
     size_t n, room;
     struct gt_memo by_key; /* → index + 1 */
-    uint64_t cpu;          /* of the span under way */
+    uint64_t cpu;          /* of the current span */
 } all;
 
 static void add(void *arg, const void *who, uint64_t ns)
@@ -53,15 +53,15 @@ static int by_time(const void *a, const void *b)
 static void print_row(const struct meanwhile *row, uint64_t sum)
 {
     gt_row_begin();
-    gt_cell_ns("ns", "had it", 10, row->ns);
+    gt_cell_ns("ns", "on CPU", gt_width(10, 8), row->ns);
     gt_cell_share(NULL, "%", 6, row->ns, sum);
     gt_cell_count("cpu", "CPU", 4, row->cpu);
     gt_cell_thread("thread", "thread", row->thread);
-    gt_cell_text(NULL, "", 0, row->thread ? NULL : "others, not of this process");
+    gt_cell_text(NULL, "", 0, row->thread ? NULL : "other processes");
     gt_row_end();
 }
 
-/* What the kernel has counted, and no event tells. */
+/* Prints the run-queue time that the kernel has counted and no event shows. */
 static void print_untold(const struct gt_threads *threads)
 {
     uint64_t untold = 0;
@@ -71,8 +71,8 @@ static void print_untold(const struct gt_threads *threads)
     gt_report_number("untold_ns", untold);
     if (untold)
         gt_report_words(
-            "\n%10s more in run queues, as a part of waits: nothing tells when those were over, "
-            "where it\n%10s was from outside of the process, by a disk, or unseen (gotrace "
+            "\n%10s more in run queues, counted by the kernel: a part of waits that a disk or "
+            "another process\n%10s ended, or of time off the CPU in no recorded call (gotrace "
             "top --kind=cpu).\n",
             gt_duration(untold), "");
 }
@@ -90,7 +90,7 @@ static void print_meanwhile(const struct gt_threads *threads, size_t most)
         unknown += is_cpu ? 0 : all.row[i].ns;
     }
     if (all.n) {
-        gt_report_words("\nMeanwhile on the CPUs where they ran then:\n");
+        gt_report_words("\nMeanwhile on those CPUs:\n");
         gt_head_begin();
         print_row(&(struct meanwhile){0}, 0);
         gt_head_end();
@@ -105,14 +105,13 @@ static void print_meanwhile(const struct gt_threads *threads, size_t most)
     gt_table_end_cut("meanwhile", known - shown);
     gt_report_number("unknown_cpu_ns", unknown);
     if (unknown)
-        gt_report_words("%10s of waiting was for a CPU that is not known.\n", gt_duration(unknown));
+        gt_report_words("%10s of it was for an unknown CPU.\n", gt_duration(unknown));
 }
 
 void gt_top_sched_print(const struct gt_threads *threads, size_t most)
 {
     if (!threads->cpus)
-        gt_report_words(
-            "\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)\n");
+        gt_report_words("\n(To see which threads had the CPUs, record with gotrace --sched.)\n");
     else
         print_meanwhile(threads, most);
     print_untold(threads);

@@ -3,7 +3,7 @@
 
 #include "deadlocks.h"
 #include "idle.h"
-#include "places.h"
+#include "call_places.h"
 #include "select.h"
 #include "table.h"
 
@@ -17,12 +17,7 @@ static bool is_waiting(const struct gt_thread_state *t, unsigned kinds)
     return !t->ended && waits && (kinds & 1u << gt_kind_of(t));
 }
 
-static bool is_idle(const struct gt_thread_state *t)
-{
-    return !t->at_end && gt_is_idle_at(t->stack, gt_kind_of(t));
-}
-
-/* A thread that is joined is no lock, and has no name. */
+/* Prints what the thread waits for. A joined thread is no lock: it has no lock's name. */
 static void print_wanted(const struct gt_threads *threads, const struct gt_wanted *wanted)
 {
     static const struct gt_lock_state none = {.name = ""};
@@ -50,18 +45,18 @@ void gt_print_waiter(const struct gt_threads *threads, const struct gt_thread_st
     gt_cell_words(": ");
     gt_cell_place("", t->stack);
     print_wanted(threads, t->state == GT_G_WAITING ? &t->wanted : NULL);
-    gt_cell_truth("idle", is_idle(t));
-    if (is_idle(t))
+    gt_cell_truth("idle", gt_is_idle_at_end(t));
+    if (gt_is_idle_at_end(t))
         gt_cell_words(" (idle)");
     gt_row_end();
 }
 
-/* Who is idle comes last. */
+/* Sorts by time, with idle threads last. */
 static int by_since(const void *a, const void *b)
 {
     const struct gt_thread_state *x = *(void *const *)a, *y = *(void *const *)b;
-    if (is_idle(x) != is_idle(y))
-        return is_idle(x) ? 1 : -1;
+    if (gt_is_idle_at_end(x) != gt_is_idle_at_end(y))
+        return gt_is_idle_at_end(x) ? 1 : -1;
     if (x->since != y->since)
         return x->since < y->since ? -1 : 1;
     return x->g < y->g ? -1 : x->g > y->g;

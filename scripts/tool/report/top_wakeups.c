@@ -1,7 +1,7 @@
 /* See top_wakeups.h. */
 #include "top_wakeups.h"
 
-#include "places.h"
+#include "call_places.h"
 #include "roles.h"
 #include "table.h"
 #include "top_waiting.h"
@@ -14,7 +14,7 @@
 /* A condition variable, by its name. */
 struct variable {
     const char *name;
-    uint64_t waits, signalled, by_itself, waiting; /* waiting: to the end of the trace */
+    uint64_t waits, signalled, by_itself, waiting; /* waiting: still, at the end of the trace */
     uint64_t signals, vain;
 };
 
@@ -23,7 +23,7 @@ static struct {
     size_t n, room;
 } all;
 
-/* Few: those that are waited for. */
+/* A linear search: only variables with waiters or signals are here, and they are few. */
 static struct variable *variable_of(const char *name)
 {
     for (size_t i = 0; i < all.n; i++) {
@@ -59,7 +59,7 @@ static bool is_same(const struct gt_signals_row *a, const struct gt_signals_row 
            memcmp(a->how, b->how, (size_t)a->how_len) == 0;
 }
 
-/* Of one line of the program, which may be several calls, in the first that has it. */
+/* Adds the row to an earlier one of the same line of the program, which may have several calls. */
 static bool fold(struct gt_trace *trace, size_t i)
 {
     struct gt_signals_row *row = &trace->signals[i];
@@ -91,9 +91,9 @@ static void print_signals(const struct gt_signals_row *s)
 {
     char *place = gt_need(strndup(s->how, (size_t)s->how_len));
     gt_row_begin();
-    gt_cell_text(NULL, "", 39, NULL);
-    gt_cell_count("signals", "", 9, s->signals);
-    gt_cell_count("vain", "", 9, s->vain);
+    gt_cell_text(NULL, "", gt_width(39, 17), NULL);
+    gt_cell_count("signals", "", gt_width(9, 8), s->signals);
+    gt_cell_count("vain", "", gt_width(9, 7), s->vain);
     gt_cell_words("    ");
     gt_cell_text("place", "", 0, place);
     gt_row_end();
@@ -103,13 +103,13 @@ static void print_signals(const struct gt_signals_row *s)
 static void print(const struct variable *v, const struct gt_trace *trace)
 {
     gt_row_begin();
-    gt_cell_count("waits", "waits", 9, v->waits);
+    gt_cell_count("waits", "waits", gt_width(9, 7), v->waits);
     gt_cell_count("signalled", "signalled", 9, v->signalled);
-    gt_cell_count("by_itself", "by itself", 9, v->by_itself);
-    gt_cell_count("waiting", "wait on", 9, v->waiting);
-    gt_cell_count("signals", "signals", 9, v->signals);
-    gt_cell_count("vain", "in vain", 9, v->vain);
-    gt_cell_text("variable", "variable, and who signals it", 0, v->name);
+    gt_cell_count("by_itself", gt_head_if_wide("no waker"), 9, v->by_itself);
+    gt_cell_count("waiting", gt_head_if_wide("waiting"), 9, v->waiting);
+    gt_cell_count("signals", "signals", gt_width(9, 8), v->signals);
+    gt_cell_count("vain", "missed", gt_width(9, 7), v->vain);
+    gt_cell_text("variable", "variable, and where it is signalled", 0, v->name);
     gt_table_begin("signallers");
     for (size_t i = 0; i < trace->n_signals; i++) {
         if (strcmp(trace->signals[i].name, v->name) == 0)
@@ -138,7 +138,7 @@ void gt_top_wakeups_print(const struct gt_threads *threads, size_t most)
         print(&all.variable[i], trace);
     gt_table_end_cut("variables", all.n - i);
     if (!trace->n_signals && all.n)
-        gt_report_words(
-            "(No signal is told: the trace has no end, or there was none since the first wait.)\n");
+        gt_report_words("(No signals are recorded: the trace has no end, or no thread sent one "
+                        "after a wait.)\n");
     gt_report_end();
 }

@@ -12,7 +12,7 @@
 #define TICKS ((double)(UINT64_C(1) << 32)) /* of gt_origin.ticks */
 enum { S = 1000000000 };
 
-/* All times are kept as differences to those of one trace, so that a double has all of them. */
+/* All times are kept as differences to the first trace's, so that a double can hold them. */
 static double *begins; /* ns */
 
 static double ticks_per_unit(const struct gt_origin *o)
@@ -31,7 +31,7 @@ bool gt_align_same_clock(const struct gt_origin *a, const struct gt_origin *b)
            memcmp(a->boot, b->boot, sizeof a->boot) == 0;
 }
 
-/* The same of a moment so many ns later, of a trace whose units are ns. */
+/* The origin `ns` later, for a trace whose units are ns. */
 static struct gt_origin move(struct gt_origin o, double ns_per_tick, double ns)
 {
     uint64_t wall = o.wall_ns + (uint64_t)(int64_t)ns + S * (uint64_t)S; /* not below 0 */
@@ -55,7 +55,7 @@ struct gt_origin gt_align_alone(const struct gt_trace *trace, double ns_per_unit
 
 /* By the counter ------------------------------------------------------------------------------ */
 
-/* What says that it is the same counter, and counts otherwise, is none. */
+/* A trace that names the same counter, but whose rate differs by over 0.1 %, has another clock. */
 static bool counts_alike(const struct gt_aligned *a, const struct gt_trace *first,
                          double ns_per_tick)
 {
@@ -65,7 +65,7 @@ static bool counts_alike(const struct gt_aligned *a, const struct gt_trace *firs
            own < 1.001 * ns_per_tick;
 }
 
-/* By the largest file of that clock: it has measured the frequency over the longest time. */
+/* ns per tick, from the largest file of that clock: it measured the frequency for longest. */
 static double measure_tick(const struct gt_aligned *all, size_t n, const struct gt_trace *like)
 {
     const struct gt_trace *largest = like;
@@ -91,9 +91,9 @@ static void place_by_counter(struct gt_aligned *a, size_t i, const struct gt_ori
                 difference(a->trace->start, o->units) * scale;
 }
 
-/* By the time of day, or a mark --------------------------------------------------------------- */
+/* By the time of day or a mark ---------------------------------------------------------------- */
 
-/* ns, when it began; false: that is not known. */
+/* The time of day, in ns, when the trace began; false: the trace does not say. */
 static bool wall_of(const struct gt_trace *t, uint64_t *ns)
 {
     struct gt_origin o = gt_align_alone(t, t->ns_per_unit);
@@ -117,7 +117,7 @@ static void look(void *arg, const struct gt_happening *h, uint64_t ns)
     search.found |= same;
 }
 
-/* Since the trace's beginning, of which another reading is made. */
+/* ns from the trace's beginning to the log. Reads the trace once more. */
 static uint64_t find_mark(const struct gt_trace *of, const char *mark)
 {
     struct gt_trace trace;
@@ -155,9 +155,9 @@ static void place_by_wall(struct gt_aligned *a, size_t i, const struct gt_trace 
     begins[i] = begins[0] + difference(ns, zero);
 }
 
-/* All of it ----------------------------------------------------------------------------------- */
+/* Placing all traces -------------------------------------------------------------------------- */
 
-/* The first is the one that all others are compared with. */
+/* Compares all traces with the first one. */
 static void place(struct gt_aligned *all, size_t n, const char *mark, double ns_per_tick)
 {
     const struct gt_trace *first = all[0].trace;

@@ -10,10 +10,10 @@
 #include <string.h>
 
 static struct {
-    const char *log, *task; /* what is looked for; else the longest wait */
+    const char *log, *task; /* the text or name to find; both NULL: the longest wait */
     uint64_t from, to;
-    bool found, locks;      /* locks: of waits, one for a lock that is told */
-    struct gt_memo begun;   /* tasks of the name: when, plus 1 */
+    bool found, locks;      /* locks: a wait for a known lock was found; only such waits count */
+    struct gt_memo begun;   /* tasks of the name: begin time plus 1, by task id plus 1 */
     struct gt_memo regions; /* by thread: the innermost open one */
 } search;
 

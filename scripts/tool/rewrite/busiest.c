@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { BIN_NS = 1000000, SECOND = 1000000000 / BIN_NS, LARGE = 1 << 30, LOOKS = 256 };
-enum { EVENT_BYTES = 5 }; /* hardly any trace has smaller ones */
+enum { EVENT_BYTES = 5 }; /* events are hardly ever smaller */
 
 /* Events by time ------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static void count(void *arg, const struct gt_happening *h, uint64_t ns)
     bins.events++;
 }
 
-/* Of all stretches of a second, or of as much as may be, that with most. */
+/* Of all stretches of at most a second, and at most `most` events, finds the fullest. */
 static void find_fullest(uint64_t most, uint64_t *from, uint64_t *to)
 {
     uint64_t sum = 0, best = 0;
@@ -47,7 +47,7 @@ static void find_fullest(uint64_t most, uint64_t *from, uint64_t *to)
     }
 }
 
-/* From that time on to both sides, while it is not too much. */
+/* Grows the part from time `at` to both sides, up to a second or `most` events. */
 static void find_about(uint64_t most, uint64_t at, uint64_t *from, uint64_t *to)
 {
     size_t first = at / BIN_NS < bins.n ? at / BIN_NS : bins.n - 1, end = first + 1;
@@ -66,7 +66,7 @@ static void find_about(uint64_t most, uint64_t at, uint64_t *from, uint64_t *to)
 
 /* A large file --------------------------------------------------------------------------------- */
 
-/* Between generations that lie so and so far from each other; with a time, those about it. */
+/* Compares the bytes per ns between generations; with a time `about`, takes the part around it. */
 static void find_densest(const struct gt_trace *trace, uint64_t most, uint64_t about,
                          uint64_t *from, uint64_t *to)
 {

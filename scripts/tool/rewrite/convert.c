@@ -1,27 +1,27 @@
-/* `gotrace convert`: a trace in another format. */
+/* `gotrace convert`: writes a trace in another format. */
 #include "rewrite.h"
 
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static void help(void)
 {
-    printf("usage: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE\n\n"
-           "Writes the trace in another format: %s.\n"
-           "What that has no words for is left out.\n\n"
-           "  --format=FORMAT    as in GOTRACE_FORMAT; otherwise the same\n"
-           "  --holds            how long locks were held, as told in its logs, becomes tasks:\n"
-           "                     spans and histograms in Go's viewer\n"
-           "  -o, --output=FILE  the new trace\n",
-           gt_format_names());
+    puts("usage: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE\n\n"
+         "Writes the trace in another format, or with lock holds as tasks; needs --format\n"
+         "or --holds. What the new format cannot say is left out.\n\n"
+         "  --format=FORMAT    the new format (with --holds: that of TRACE); one of");
+    gt_help_wrap("", 21, gt_format_names());
+    puts("  --holds            show how long locks were held as tasks, in Go's viewer\n"
+         "  -o, --output=FILE  the new trace\n"
+         "  -h, --help         print this");
     exit(0);
 }
 
-/* What formats cannot say that are older than Go 1.since. */
+/* Information that formats older than Go 1.since cannot represent. */
 struct thing {
     int since;
     const char *what;
@@ -49,7 +49,7 @@ static const struct thing of_go[] = {
     {0, NULL},
 };
 
-/* What the new format cannot say that the old one can. */
+/* Prints what the new format cannot represent and the old one can. */
 static void say_loss(const struct gt_rewrite *r, const struct gt_format *from)
 {
     char lost[512] = "";
@@ -72,7 +72,7 @@ int gt_command_convert(int argc, char **argv)
     struct gt_rewrite r = {.to = UINT64_MAX};
     const char *format = NULL;
     struct gt_trace trace;
-    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "o:h", longs)) != -1;) {
         switch (c) {
         case 'f': format = optarg; break;
         case 'o': r.output = optarg; break;

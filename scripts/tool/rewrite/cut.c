@@ -1,10 +1,10 @@
-/* `gotrace cut`: a part of a trace, by time or by threads, as a trace of its own. */
+/* `gotrace cut`: writes a part of a trace, by time or by threads, as a trace of its own. */
 #include "around.h"
 #include "rewrite.h"
 
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,18 +12,24 @@ enum { LEAST_MARGIN_NS = 10000000, MARGIN_PART = 10 };
 
 static void help(void)
 {
-    puts(
-        "usage: gotrace cut [options] TRACE -o FILE\n\n"
-        "Writes a part of a trace, in the same format: it begins and ends at these times exactly,\n"
-        "and says at its beginning what everybody does, holds and is called.\n\n"
-        "  --from=TIME        since the trace began: 1.5s, 200ms; with a minus, before its end\n"
-        "  --to=TIME          the same\n"
-        "  --around=EVENT     the time of: longest (wait), log:TEXT, task:NAME (the slowest)\n"
-        "  --margin=TIME      so much before and after that; otherwise a tenth of it\n"
-        "  --threads=REGEX    only threads of that name, routine or number\n"
-        "  --thorough         of a large trace, look for names, tasks and regions in all that is\n"
-        "                     before\n"
-        "  -o, --output=FILE  the new trace");
+    puts("usage: gotrace cut [options] TRACE -o FILE\n"
+         "\n"
+         "Writes a part of a trace, in the same format. The part begins and ends exactly\n"
+         "at the given times, and tells at its beginning what each thread does, which\n"
+         "locks it holds and how it is called.\n"
+         "\n"
+         "  --from=TIME        1.5s or 200ms from the beginning of the trace; -200ms: from\n"
+         "                     its end (default: the beginning)\n"
+         "  --to=TIME          the same (default: the end)\n"
+         "  --around=EVENT     around longest (the longest wait), log:TEXT, or task:NAME\n"
+         "                     (the slowest task)\n"
+         "  --margin=TIME      time before and after EVENT (default: a tenth of its\n"
+         "                     length, at least 10ms)\n"
+         "  --threads=REGEX    only threads whose name, routine or number matches\n"
+         "  --thorough         of a large trace: search all that is before the part for\n"
+         "                     names, tasks and regions\n"
+         "  -o, --output=FILE  the new trace\n"
+         "  -h, --help         print this");
     exit(0);
 }
 
@@ -65,7 +71,7 @@ int gt_command_cut(int argc, char **argv)
     struct gt_rewrite r = {.to = UINT64_MAX};
     const char *around = NULL, *margin = NULL;
     bool times = false;
-    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "o:h", longs)) != -1;) {
         times |= c == 'f' || c == 't';
         switch (c) {
         case 'f': r.from = gt_read_time("--from", optarg, &r.from_end); break;

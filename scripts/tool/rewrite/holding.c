@@ -10,23 +10,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FIRST_TASK UINT64_C(1000000000) /* programs count theirs from 1 */
+#define FIRST_TASK UINT64_C(1000000000) /* programs count their tasks from 1 */
 
 /*
- * Logs come when it is over, and say to three digits how long it was: by so much it may have begun
- * earlier, before what its thread did next.
+ * A hold's log comes at its end and gives its length in three digits. So the hold may have begun
+ * earlier, by LATE_NS and 1/LATE_PART of its length: before the thread's next event.
  */
 enum { LATE_NS = 5000, LATE_PART = 200 };
 
 struct moment {
     uint64_t g, ns, before, task;
-    const char *name; /* NULL: it ends */
+    const char *name; /* NULL: the hold ends */
 };
 
 struct gt_holdings {
     struct moment *at; /* by goroutine and time */
     size_t n, room;
-    struct gt_memo next; /* by goroutine: index + 1 of the one that is to be told */
+    struct gt_memo next; /* by goroutine: index + 1 of the next moment to write */
 };
 
 static void add(struct gt_holdings *all, const struct moment *moment)

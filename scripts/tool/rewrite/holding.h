@@ -1,10 +1,9 @@
 /*
- * Holds of locks as tasks, "hold journal_lock", of who had it: a task is what Go's viewers have a
- * span and a histogram for that need not nest. A hold is told when it is over, so a reading before
- * finds them.
+ * Lock holds as tasks of the lock holder, "hold journal_lock". Go's viewers draw spans and
+ * histograms of tasks, and tasks need not nest. A trace records a hold when it ends, so the holds
+ * are found by reading the trace once before it is rewritten.
  */
-#ifndef GT_HOLDING_H
-#define GT_HOLDING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,11 +11,9 @@
 struct gt_happening;
 struct gt_holdings;
 
-/* Those of the trace at that path, and how many. A failure ends the program with a message. */
+/* The holds of the trace at that path; *n: how many. A failure ends the program with a message. */
 struct gt_holdings *gt_holdings_read(const char *path, size_t *n);
 
-/* A goroutine runs, and at ns does what is told next: what it has begun or ended by then. */
+/* Goroutine g, running, has the event `next` at ns: first writes the holds it began or ended. */
 void gt_holdings_tell(struct gt_holdings *all, const struct gt_happening *next, uint64_t g,
                       uint64_t ns);
-
-#endif

@@ -5,8 +5,9 @@
 #include "waking.h"
 
 /*
- * Who makes those that come on no thread of their own, or are off the CPU, and on which P: as if a
- * thread and a P of the source. What somebody is called who was forked, and is not known yet.
+ * Ids of things that the source does not have. USHER: the thread that creates goroutines that
+ * appear on no thread of their own or off the CPU. LENT: the P that threads borrow for a moment.
+ * FORKED: the goroutine that a fork created, until the child's trace has its main thread.
  */
 enum { USHER = 1 << 29 };
 #define LENT (UINT64_C(1) << 40)
@@ -14,7 +15,7 @@ enum { USHER = 1 << 29 };
 
 static const char unseen[] = GT_UNSEEN_TEXT;
 
-/* A thread's P, or the one that is lent for a moment; whether it is that. */
+/* Gives the thread the lent P if it has none; returns whether it did. */
 static bool borrow(struct gt_m *m, uint64_t ts)
 {
     bool lent = !m->p;
@@ -50,14 +51,14 @@ void gt_join(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 
 /* Forks --------------------------------------------------------------------------------------- */
 
-/* When it ran last: in v1 it may have stopped since, which is written with what follows. */
+/* When m's goroutine ran last: in v1 it may have stopped since, in a step not yet written. */
 static uint64_t last_moment_of(const struct gt_m *m, uint64_t ts)
 {
     uint64_t stopped = m->g->next_step != NOTHING ? gt_ts_of(m->g->next_ns) : ts;
     return stopped < ts ? stopped : ts;
 }
 
-/* It is made in the parent's stream, and waits in its own. */
+/* The goroutine is created in the parent's stream, and waits in the child's. */
 void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_everybody *child,
                     uint64_t ns)
 {
@@ -83,22 +84,6 @@ void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_ever
     gt_do_leave(m, g, ts);
     gt_do_proc_stop(m, ts);
     child->forked = g;
-}
-
-bool gt_join_made(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
-{
-    struct gt_g_row *made = gt_all->forked;
-    if (!made || made->m != m)
-        return false;
-    gt_all->forked = NULL;
-    g->number = made->number;
-    g->named = made->named;
-    g->seq = made->seq;
-    g->unmade = false;
-    g->last = made->last;
-    gt_do_unblock(m, g, NULL, ts);
-    made->state = GT_G_NONE;
-    return true;
 }
 
 /* Wakers ------------------------------------------------------------------------------------- */
@@ -127,7 +112,7 @@ void gt_join_wakes(struct gt_m *m, const struct gt_happening *h)
 
 /* The end ------------------------------------------------------------------------------------- */
 
-/* With the P with which it began, if it has that; else it can run. */
+/* Ends g's system call: g runs on if m still has the P that it called with, else g is runnable. */
 static void end_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     if (m->p && m->p->state == GT_P_SYSCALL) {
@@ -139,7 +124,7 @@ static void end_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
     m->g = NULL;
 }
 
-/* For no time it runs, be it elsewhere, and ends. */
+/* Ends g. Only a running goroutine can end, so g first runs for no time, if need be on USHER. */
 static void end(struct gt_g_row *g, uint64_t ts)
 {
     struct gt_m *m = g->m && (!g->m->g || g->m->g == g) ? g->m : gt_m_of(USHER);
@@ -156,7 +141,7 @@ static void end(struct gt_g_row *g, uint64_t ts)
     give_back(m, lent, ts);
 }
 
-/* By whom there is: readers want a P for that. */
+/* Takes the trace's heap out of the sum, in an event of USHER: readers require a P for it. */
 static void take_heap(uint64_t ts)
 {
     struct gt_m *usher = gt_m_of(USHER);

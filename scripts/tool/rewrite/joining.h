@@ -1,31 +1,25 @@
 /*
- * Of several traces that are put together: who comes with one, and goes when it ends. Readers are
- * told of those who are there only at the beginning of what is written, so all who come later are
- * made; and what a process does after its trace is not known, so that its threads end with that.
+ * Merging several traces: threads appear with their trace and end with it. The merged trace gives
+ * statuses only of threads that exist at its beginning, so threads that appear later are created.
+ * What a process does after its trace is not known, so its threads end with the trace.
  */
-#ifndef GT_JOINING_H
-#define GT_JOINING_H
+#pragma once
 
 #include "rewriting_state.h"
 
-/* The source says that g is in its state, of which nothing was known. m: where it says so. */
+/* The source gives the first state of g, in g->state. m: the thread whose events say so. */
 void gt_join(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 
 /*
- * The thread of the trace `parent`, as the kernel numbers them, forks the process of the trace
- * `child`: who comes with that first, on the main thread, was made so. Until then it is off the
- * CPU, for all that is known. Nothing happens if that thread does not run.
+ * Thread `forker` (the kernel's number) of the trace `parent` forks the process of the trace
+ * `child`: the first goroutine on the child's main thread was created by that fork. Until it
+ * appears, it is shown as off the CPU. Does nothing if the forking thread does not run.
  */
 void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_everybody *child,
                     uint64_t ns);
 
-/* Whether m's first goroutine was made by a fork: g is that from here on, and can run. */
-bool gt_join_made(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
-
-/* m's goroutine leaves the log of a waker, or begins a call: waits end, of other traces, too. */
+/* m's goroutine logs a wake-up or begins a call: ends the waits, of any trace, that this ended. */
 void gt_join_wakes(struct gt_m *m, const struct gt_happening *h);
 
-/* All threads of the trace end, and nothing more is told of it. whole: it says so itself. */
+/* All threads of the trace end, and nothing more of it is written. whole: the trace is complete. */
 void gt_join_leave(uint64_t ns, bool whole);
-
-#endif

@@ -1,6 +1,6 @@
 /*
- * See merging.h. Each trace has a reader and a rewriting of its own; whose next event is the
- * earliest tells that. What is written has its own generations, in which all begin together.
+ * See merging.h. Each trace has its own reader and rewriting; the trace with the earliest next
+ * event goes first. The merged trace has its own generations, which begin for all traces at once.
  */
 #include "merging.h"
 
@@ -8,6 +8,7 @@
 #include "joining.h"
 #include "numbers.h"
 #include "rewrite.h"
+#include "rewriting.h"
 #include "waking.h"
 
 #include "scripts/tool/replacement.h"
@@ -26,7 +27,7 @@
 
 enum { GENERATION_NS = 1000000000, GENERATION_BYTES = 64 << 20 };
 
-/* Of a trace that comes next: an event, its end, or that its process is forked. */
+/* What a trace has next: an event, its end, or the fork of its process. */
 enum what { EVENT, END, FORK };
 
 struct input {
@@ -35,7 +36,7 @@ struct input {
     struct gt_everybody *all;
     struct gt_waking_in *waking;
     struct input *parent;
-    struct input *before; /* what the process was, if another program */
+    struct input *before; /* trace of the program that the process ran before; or NULL */
     char process[128];
     bool whole;
 };
@@ -44,13 +45,13 @@ static struct {
     struct input *input;
     struct gt_aligned *aligned;
     size_t n;
-    struct gt_queue queue; /* of 4 * index + enum what, by ns of what is written */
+    struct gt_queue queue; /* of 4 * index + enum what, by ns on the timeline */
     struct gt_origin origin;
-    uint64_t ns, generation_ns; /* of the last event; when the generation began */
-    bool whole;                 /* none is missing anything */
+    uint64_t ns, generation_ns; /* time of the last event; when the generation began */
+    bool whole;                 /* all traces are complete */
 } merging = {.whole = true};
 
-/* What is read ------------------------------------------------------------------------------- */
+/* Opening the traces -------------------------------------------------------------------------- */
 
 static void open_input(struct input *in, const char *path)
 {
@@ -75,7 +76,7 @@ static int by_inode(const void *a, const void *b)
     return x->st_ino < y->st_ino ? -1 : x->st_ino > y->st_ino;
 }
 
-/* A build has thousands of them: one look at each. What is not there is told where it is opened. */
+/* A build has thousands of traces, so each is looked at once. open_input reports missing files. */
 static void refuse_twice(const struct gt_merging *m)
 {
     struct file *file = gt_need(calloc(m->n + 1, sizeof *file));
@@ -120,7 +121,7 @@ static bool on_several_boots(void)
     return false;
 }
 
-/* "nginx.4711", of several hosts "web1:nginx.4711"; of what is put together already, nothing. */
+/* "nginx.4711", of several hosts "web1:nginx.4711"; NULL for a trace that is merged already. */
 static const char *name_process(struct input *in, bool hosts)
 {
     enum { BYTES = sizeof in->trace.origin.program };
@@ -152,7 +153,7 @@ static void say_uncertain(void)
     }
 }
 
-/* The last trace of that process of the same boot that began before that time. */
+/* The last trace of process pid, in that boot, that began before that time; or NULL. */
 static struct input *last_of(uint64_t pid, const struct gt_origin *boot, uint64_t before)
 {
     struct input *found = NULL;
@@ -175,8 +176,8 @@ static struct input *find_parent(const struct gt_aligned *child)
 }
 
 /*
- * What the process was before that, another program. A trace from before the process was forked is
- * of another process, which had its number.
+ * The trace of the program that the process ran before this one. A trace from before the fork of
+ * the process is of another process that had the same pid.
  */
 static struct input *find_before(const struct gt_aligned *after)
 {
@@ -196,14 +197,14 @@ static void find_wakers(void)
     gt_waking_find(all, merging.n);
 }
 
-/* Together ------------------------------------------------------------------------------------ */
+/* Events in order ----------------------------------------------------------------------------- */
 
 static void push(size_t i, enum what what, uint64_t ns)
 {
     gt_queue_push(&merging.queue, (struct gt_pair){ns, 4 * i + what});
 }
 
-/* Its next event, or its end, if there is no other. */
+/* Queues the trace's next event, or its end if there is no other event. */
 static void push_next(size_t i)
 {
     struct input *in = &merging.input[i];
@@ -233,13 +234,13 @@ static void begin(size_t i, bool hosts)
                                                         .wakings = &in->waking->wakings});
     in->parent = find_parent(a);
     in->before = find_before(a);
-    /* All programs that a forked process becomes know of the fork; the first one comes by it. */
+    /* All programs that a forked process runs record the fork; only the first one starts by it. */
     if (in->parent && !in->before && a->forked < a->later)
         push(i, FORK, a->forked);
     push_next(i);
 }
 
-/* Before a generation is written; it is blamed who had to tell most of what is not possible. */
+/* Before a generation is written. If its events contradict, the trace with most `odd` is blamed. */
 static void set_host(void)
 {
     uint64_t cpus = 0, odd = 0;
@@ -275,7 +276,7 @@ static void next_generation(uint64_t ns)
     merging.generation_ns = ns;
 }
 
-/* Steps of v1 have several events of one time: a generation ends between those. */
+/* A v1 step has several events of one time: generations end only between different times. */
 static void move_on(uint64_t ns)
 {
     bool due = ns - merging.generation_ns >= GENERATION_NS || gt_writing_size() >= GENERATION_BYTES;
@@ -284,7 +285,7 @@ static void move_on(uint64_t ns)
     merging.ns = ns > merging.ns ? ns : merging.ns;
 }
 
-/* Its events, until others tell of what is earlier. */
+/* Writes events of the trace until another trace has an earlier one. */
 static void tell(size_t i, uint64_t ns)
 {
     struct input *in = &merging.input[i];
@@ -299,7 +300,7 @@ static void tell(size_t i, uint64_t ns)
     push_next(i);
 }
 
-/* last: who waits in it has waited until all of it ends. */
+/* last: the trace ends last, so its open waits last until the merged trace ends. */
 static void tell_end(const struct input *in, bool last)
 {
     size_t blocked = last ? 0 : in->trace.n_blocked;
@@ -311,7 +312,7 @@ static void tell_end(const struct input *in, bool last)
     }
 }
 
-/* The thread that has called exec last; false: none has. */
+/* The last thread to call exec; false: no thread did. */
 static bool find_caller(const struct gt_trace *trace, uint64_t *caller)
 {
     bool found = false;
@@ -320,7 +321,7 @@ static bool find_caller(const struct gt_trace *trace, uint64_t *caller)
     return found;
 }
 
-/* That makes the program that its process becomes, there and then. */
+/* The thread that called exec creates the threads of the program that its process becomes. */
 static void hand_over(struct input *in)
 {
     uint64_t caller, end = merging.aligned[in - merging.input].later + in->trace.ns;
@@ -343,7 +344,35 @@ static void leave(size_t i)
     munmap((void *)(uintptr_t)in->trace.base, in->trace.size);
 }
 
-/* All of it ----------------------------------------------------------------------------------- */
+/* Keeps the lines of a setup that another one has, too. */
+static void keep_common(char *setup, const char *other)
+{
+    char *to = setup;
+    for (size_t n; n = strcspn(setup, "\n"), *setup; setup += n) {
+        n += setup[n] == '\n';
+        const char *same = memmem(other, strlen(other), setup, n);
+        if (!same || (same != other && same[-1] != '\n'))
+            continue;
+        memmove(to, setup, n);
+        to += n;
+    }
+    *to = 0;
+}
+
+/* The merged trace says what all traces were recorded with. */
+static void set_setup(void)
+{
+    char setup[GT_SETUP_MAX] = "";
+    for (size_t i = 0; i < merging.n; i++) {
+        const char *its = merging.input[i].trace.setup;
+        if (!i)
+            snprintf(setup, sizeof setup, "%s", its ? its : "");
+        keep_common(setup, its ? its : "");
+    }
+    gt_writing_set_setup(setup);
+}
+
+/* The merge ----------------------------------------------------------------------------------- */
 
 static void merge(void)
 {
@@ -388,6 +417,7 @@ void gt_merging_do(const struct gt_merging *m)
         gt_replacement_beside(".elf");
     gt_writing_begin(gt_replacement_temporary(), format, 1);
     gt_writing_set_origin(merging.origin.ticks ? &merging.origin : NULL);
+    set_setup();
     bool hosts = on_several_boots();
     for (size_t i = 0; i < m->n; i++)
         begin(i, hosts);

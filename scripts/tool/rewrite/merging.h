@@ -1,8 +1,7 @@
-/* Several traces written as one, on one timeline. */
-#ifndef GT_MERGING_H
-#define GT_MERGING_H
+/* Writes several traces as one, on one timeline. */
+#pragma once
 
-#include "encoder/format.h"
+#include "encoder/format/format.h"
 
 enum { GT_MERGED_MAX = 1000 };
 
@@ -14,7 +13,5 @@ struct gt_merging {
     const char *mark;               /* see gt_align; or NULL */
 };
 
-/* Does it; a failure ends the program with a message, and leaves no output. */
+/* Merges the traces. A failure ends the program with a message, and leaves no output. */
 void gt_merging_do(const struct gt_merging *m);
-
-#endif

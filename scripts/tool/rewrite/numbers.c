@@ -1,13 +1,12 @@
 /* See numbers.h. */
 #include "numbers.h"
 
-#include "steps.h"
-
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/short_name.h"
 #include "scripts/tool/tool.h"
 
-#include "encoder/held.h"
-#include "encoder/procs.h"
+#include "encoder/thread/held.h"
+#include "encoder/thread/procs.h"
 #include "encoder/read/need.h"
 
 #include <stdio.h>
@@ -15,10 +14,10 @@
 
 enum { FIRST_THREAD = 1 << 28, NAME_MOST = 48 };
 
-/* In what is written, so far. */
+/* The last numbers given in the written trace. */
 static struct {
     uint64_t g, p, task, threads;
-    struct gt_memo thread; /* by number, plus 1: whose it is */
+    struct gt_memo thread; /* by number plus 1: the trace that has it */
 } last;
 
 static bool is_alone(void)
@@ -28,7 +27,7 @@ static bool is_alone(void)
 
 /* Numbers ------------------------------------------------------------------------------------- */
 
-/* Whether the number was nobody's. */
+/* Takes the number for this trace; false: a trace has it already. */
 static bool claim(uint64_t thread)
 {
     uint64_t *slot = gt_need(gt_memo_at(&last.thread, thread + 1));
@@ -55,7 +54,7 @@ uint64_t gt_number_of_p(uint64_t p)
     if (last.p == GT_PROCS_MAX && gt_format->v1)
         gt_fail(GT_EXIT_FAILED, "%s has no more than %u threads; --format=%s has", gt_format->name,
                 GT_PROCS_MAX, GT_FORMAT_DEFAULT);
-    last.p += last.p == GT_PROCS_MAX; /* which nobody has */
+    last.p += last.p == GT_PROCS_MAX; /* stands for "no P" */
     return last.p++;
 }
 
@@ -105,11 +104,18 @@ const char *gt_name_of(const struct gt_g_row *g)
     return keep(name);
 }
 
-/* Locks of that name are other processes' too, unless they are the same. */
+/* Whether the lock has one name in all processes: in shared memory, or on a file. */
+static bool is_common(const char *lock)
+{
+    static const char *const begins[] = {GT_SHARED, GT_FLOCK "/", GT_FCNTL "/", NULL};
+    return gt_begins_with(lock, begins);
+}
+
+/* Prefixes the lock's name with its process, unless the processes share the lock. */
 static const char *name_lock(const char *lock)
 {
     char name[GT_STRING_MAX];
-    bool same = gt_all->wanted.same_boot && strncmp(lock, GT_SHARED, sizeof GT_SHARED - 1) == 0;
+    bool same = gt_all->wanted.same_boot && is_common(lock);
     if (!gt_all->wanted.process || same)
         return lock;
     snprintf(name, sizeof name, "%s/%s", gt_all->wanted.process, lock);
@@ -119,8 +125,8 @@ static const char *name_lock(const char *lock)
 /* Texts --------------------------------------------------------------------------------------- */
 
 /*
- * The goroutine of a thread that is no thread of the process: as the kernel numbers them, which is
- * the same for all processes of a boot.
+ * "G7 name" of a thread of another process, by the kernel's thread number, which is unique among
+ * all processes of a boot; NULL: not known.
  */
 static const char *find_foreign(uint64_t thread)
 {
@@ -141,7 +147,7 @@ static const char *find_foreign(uint64_t thread)
     return keep(text);
 }
 
-/* "G7 committer", "thread 123" or "readers", and what is behind it. */
+/* A holder such as "G7 committer", "thread 123" or "readers", with the written trace's numbers. */
 static const char *name_holder(const char *holder, size_t len)
 {
     static const char head[] = "thread ";
@@ -204,12 +210,13 @@ static char *retell_blocked(const struct gt_blocked_row *row, const char *text)
     return fresh;
 }
 
-static char *retell_signals(const struct gt_signals_row *row, const char *text)
+/* Replaces the name of a lock, which is the rest of the text from `lock` on. */
+static char *retell_name(const char *text, const char *lock)
 {
-    const char *name = name_lock(row->name);
+    const char *name = name_lock(lock);
     size_t size = strlen(text) + strlen(name) + 1;
     char *fresh = gt_need(malloc(size));
-    snprintf(fresh, size, "%.*s%s", (int)(row->name - text), text, name);
+    snprintf(fresh, size, "%.*s%s", (int)(lock - text), text, name);
     return fresh;
 }
 
@@ -217,7 +224,10 @@ const char *gt_retell_at_end(const char *text, const struct gt_trace *trace, siz
 {
     struct gt_blocked_row row;
     struct gt_signals_row signals;
+    struct gt_brief_row brief;
     if (gt_blocked_read(text, &row) && *used < trace->n_blocked)
         return retell_blocked(&trace->blocked[(*used)++], text);
-    return gt_signals_read(text, &signals) ? retell_signals(&signals, text) : NULL;
+    if (gt_brief_read(text, &brief))
+        return retell_name(text, brief.name);
+    return gt_signals_read(text, &signals) ? retell_name(text, signals.name) : NULL;
 }

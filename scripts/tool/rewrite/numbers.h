@@ -1,29 +1,32 @@
 /*
- * What threads, Ps, goroutines and tasks of a trace are called in the one that is written: as they
- * are; or, where several traces are put together, so that each is told from all others. And texts
- * in which they stand.
+ * Numbers of threads, Ps, goroutines and tasks in the written trace: those of the source, or, when
+ * several traces are merged, numbers that are unique among all traces. Also rewrites the texts that
+ * contain such numbers.
  */
-#ifndef GT_NUMBERS_H
-#define GT_NUMBERS_H
+#pragma once
 
 #include "rewriting_state.h"
 
-/* Kept by who asks, but for tasks. A thread keeps the kernel's number, if no other trace has it. */
+/*
+ * When merging, each call returns a new number, which the caller keeps; only tasks are looked up.
+ * A thread keeps the kernel's number if no other trace has it.
+ */
 uint64_t gt_number_of_thread(uint64_t thread);
 uint64_t gt_number_of_p(uint64_t p);
 uint64_t gt_number_of_g(uint64_t g);
 uint64_t gt_number_of_task(uint64_t task);
 
-/* "process/thread": by what it has given itself, or where it began. Else its own name. */
+/*
+ * "process/thread", where thread is its label, else its start routine. Without a process name: the
+ * goroutine's own label.
+ */
 const char *gt_name_of(const struct gt_g_row *g);
 
-/* A log about a lock, with other numbers and names in it; any other one as it is. */
+/* A log about a lock, with the numbers and names of the written trace; other logs unchanged. */
 struct gt_log_line gt_retell_log(const struct gt_log_line *log);
 
 /*
- * What is told at the end of a trace (encoder/held.h), with times of what is written. Valid for
- * ever; NULL: it is nothing of that. blocked: those that were read, of which *used are told.
+ * A text of a trace's end (encoder/thread/held.h), with the written trace's numbers and times.
+ * Valid for ever; NULL: another text. *used: how many of trace->blocked were written so far.
  */
 const char *gt_retell_at_end(const char *text, const struct gt_trace *trace, size_t *used);
-
-#endif

@@ -2,7 +2,7 @@
 #include "placing.h"
 
 #include "encoder/read/need.h"
-#include "symbolize/modules.h"
+#include "symbolize/elf/modules.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,14 +11,14 @@
 
 enum { PAGE = 4096 };
 
-/* Of all traces, each once. */
+/* The modules of all traces, each once. */
 static struct {
     struct its {
-        uint64_t lo, hi;     /* shown */
-        char *source, *text; /* as a trace says it; as it is said now */
+        uint64_t lo, hi;     /* where it is shown */
+        char *source, *text; /* description in the source; as written */
     } * at;
     size_t n, room;
-    uint64_t next; /* where nothing is shown yet */
+    uint64_t next; /* the first free address for modules that are moved */
 } all = {.next = GT_MODULES_ELSEWHERE << 1};
 
 static const struct its *find_same(const char *description)
@@ -39,7 +39,7 @@ static bool is_taken(const struct gt_module *m)
     return false;
 }
 
-/* One trace may show several of its own at a place: what it says of that holds. */
+/* Whether an unmoved module of the trace is there: a trace may show several of its own at once. */
 static bool is_own(const struct gt_placing *placing, const struct gt_module *m)
 {
     for (size_t i = 0; i < placing->n; i++) {
@@ -49,7 +49,7 @@ static bool is_own(const struct gt_placing *placing, const struct gt_module *m)
     return false;
 }
 
-/* The description with that place instead of its own. */
+/* The description with `lo` as its address. */
 static char *describe_at(const char *description, uint64_t lo)
 {
     const char *number = strchr(description, ' ') + 1, *rest = strchr(number, ' ');
@@ -75,8 +75,8 @@ static const struct its *show_elsewhere(const char *description, const struct gt
 }
 
 /*
- * Processes of a family, which are forked, have the same modules at the same places; the same
- * module elsewhere is another description.
+ * Forked processes have the same modules at the same addresses, so their descriptions are equal. A
+ * module at another address has another description.
  */
 void gt_placing_add(struct gt_placing *placing, const char *description)
 {

@@ -1,8 +1,9 @@
-/* See rewrite.h: what of the file is read, and what comes of it. */
+/* See rewrite.h: chooses the parts of the file to read, and has them rewritten. */
 #include "rewrite.h"
 
 #include "holding.h"
 #include "numbers.h"
+#include "rewriting.h"
 
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
@@ -19,16 +20,17 @@
 #include <sys/stat.h>
 
 /*
- * A generation of v2 begins with everybody's state, so that what is before can be left out. But it
- * is read for names, open tasks and regions, and where those who wait began to: all of it where
- * that is little, else where programs mostly name their threads, and what is just before.
+ * A v2 generation begins with the status of every goroutine, so the part needs no earlier events.
+ * But earlier generations have thread names, open tasks and regions, and the begin of open waits.
+ * So all of them are read if they are small (ALL_BEFORE). Else the file's beginning is read, where
+ * programs mostly name their threads, and the bytes just before the part.
  */
 enum { ALL_BEFORE = 192 << 20, AT_BEGINNING = 32 << 20, JUST_BEFORE = 48 << 20 };
 
-/* A thread's account of a time may stand in one of the generations that follow. */
+/* A thread's CPU account for a time may stand in one of the generations that follow. */
 enum { GENERATIONS_AFTER = 2 };
 
-/* Which parts -------------------------------------------------------------------------------- */
+/* Parts to read ------------------------------------------------------------------------------ */
 
 static struct gt_part parts[4];
 
@@ -63,11 +65,11 @@ static void choose_before(struct gt_trace *trace, const struct gt_place_in_file 
     add_part(trace, first, begun.start, false);
     add_part(trace, before.start, from->start, false);
     gt_say("of the %zu MiB before that, names, tasks and regions are looked for in %zu; "
-           "--thorough looks in all",
+           "gotrace cut --thorough looks in all",
            size >> 20, (size_t)(begun.start - first + (from->start - before.start)) >> 20);
 }
 
-/* Leaves trace->parts NULL where all is to be read. */
+/* Leaves trace->parts NULL if the whole file is to be read. */
 static void choose_parts(struct gt_trace *trace, const struct gt_rewrite *r)
 {
     struct gt_place_in_file from, to;
@@ -86,10 +88,10 @@ static void choose_parts(struct gt_trace *trace, const struct gt_rewrite *r)
         add_part(trace, from.start, end, false);
     }
     add_part(trace, end, after, true);
-    trace->progress = NULL; /* it does not take long */
+    trace->progress = NULL; /* reading parts is quick */
 }
 
-/* Reading for other things -------------------------------------------------------------------- */
+/* Reading for lengths and threads ------------------------------------------------------------- */
 
 static void open_part(struct gt_trace *trace, const char *path)
 {
@@ -124,7 +126,7 @@ static bool matches(const struct gt_thread_state *t, const regex_t *pattern)
            regexec(pattern, t->routine, 0, NULL, 0) == 0;
 }
 
-/* Whose names match at the end of what is read. */
+/* Chooses the threads whose names match at the end of what is read. */
 static void choose_threads(const struct gt_trace *like, const struct gt_rewrite *r,
                            struct gt_rewriting *rewriting)
 {
@@ -158,17 +160,20 @@ static void choose_threads(const struct gt_trace *like, const struct gt_rewrite 
 
 /* The end ------------------------------------------------------------------------------------ */
 
-static void tell_end(const struct gt_trace *trace)
+/* whole: nothing of the trace is left out. Brief waits were only counted, for all of it. */
+static void tell_end(const struct gt_trace *trace, bool whole)
 {
     size_t blocked = 0;
+    struct gt_brief_row brief;
     for (size_t i = 0; i < trace->n_own; i++) {
-        const char *text = gt_retell_at_end(trace->own[i], trace, &blocked);
+        bool tells = whole || !gt_brief_read(trace->own[i], &brief);
+        const char *text = tells ? gt_retell_at_end(trace->own[i], trace, &blocked) : NULL;
         if (text)
             gt_writing_at_end(text);
     }
 }
 
-/* All of it ----------------------------------------------------------------------------------- */
+/* Rewriting ----------------------------------------------------------------------------------- */
 
 bool gt_rewrite_is_same(const char *one, const char *other)
 {
@@ -177,7 +182,7 @@ bool gt_rewrite_is_same(const char *one, const char *other)
            a.st_ino == b.st_ino;
 }
 
-/* Before Go 1.7 names stand in the program, and events have no goroutines' numbers. */
+/* Before Go 1.7 function names are in the program only, and events lack goroutine numbers. */
 static void refuse_go(const struct gt_trace *trace, const struct gt_rewrite *r)
 {
     if (trace->ours)
@@ -192,7 +197,7 @@ static void refuse_go(const struct gt_trace *trace, const struct gt_rewrite *r)
                 trace->path);
 }
 
-/* Whether it is by libgotrace, which its first generation or page tells. */
+/* Whether libgotrace wrote the trace, as its first generation or page says. */
 static bool is_ours(const char *input)
 {
     struct gt_trace trace;
@@ -275,7 +280,7 @@ void gt_rewrite(struct gt_rewrite *r)
         gt_fail(GT_EXIT_FAILED, "%s: nothing of it is in that time: it lasts %s", trace.path,
                 gt_duration(trace.ns));
     if (to_end)
-        tell_end(&trace);
+        tell_end(&trace, !r->from && !r->threads);
     gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);
     gt_written_check(gt_replacement_temporary(), r->output, (char *[]){(char *)r->input}, 1);
     gt_replacement_finish(r->input);

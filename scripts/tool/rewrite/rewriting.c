@@ -7,7 +7,7 @@
 #include "numbers.h"
 #include "steps.h"
 
-#include "encoder/procs.h"
+#include "encoder/thread/procs.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void over(void)
     gt_all->writes = false;
 }
 
-/* Whether ours is over where the source's is, or, where that has none, has become large. */
+/* Whether the generation ends: with the source's; if v1, which has none, by time or size. */
 static bool is_generation_over(uint64_t ns)
 {
     const struct gt_trace *t = gt_all->wanted.trace;
@@ -109,7 +109,7 @@ static bool is_generation_over(uint64_t ns)
     gt_all->part.generation = t->generations;
     if (!t->format->v1)
         return next;
-    bool whole = ns > gt_all->part.ns; /* steps are */
+    bool whole = ns > gt_all->part.ns; /* no v1 step is half done: a step has one time */
     gt_all->part.ns = ns;
     return whole && (ns - gt_all->part.generation_ns >= GENERATION_NS ||
                      gt_writing_size() >= GENERATION_BYTES);
@@ -122,24 +122,25 @@ static void note_modules(void)
         gt_writing_module(t->own[i]);
 }
 
-/* v1 tells the frequency before its events. */
+/* A v1 trace gives the clock's frequency before its events. */
 static void note_origin(void)
 {
     const struct gt_trace *t = gt_all->wanted.trace;
     double scale = t->format->v1 ? t->ns_per_unit : gt_trace_last_scale(t);
     struct gt_origin its = gt_align_alone(t, scale);
     gt_writing_set_origin(its.ticks ? &its : NULL);
+    gt_writing_set_setup(t->setup);
 }
 
 /*
- * What somebody does who has done nothing else in the generation may be told when that ends: this
- * is what it has done in our part, too.
+ * Writes a status that comes after the part. The status of a goroutine or P without other events in
+ * a generation may stand at the generation's end, and is true of the part, too.
  */
 static void late_status(const struct gt_happening *h)
 {
     bool created = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_CREATE_BLOCKED ||
                    h->type == GT_EV_GO_CREATE_SYSCALL;
-    if (created) /* a status that comes later is no first one */
+    if (created) /* its later statuses do not say what it did in the part */
         gt_g_of(h->arg[0])->source.state = GT_G_RUNNABLE;
     bool of_g = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
     bool ends = gt_all->part.generations ||
@@ -172,12 +173,12 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
         begin(gt_all->wanted.from);
     else if (gt_all->part.begun && next && !gt_all->wanted.together)
         next_generation(ns);
-    /* v2's readers find the order of Go's Ps by themselves. */
+    /* Readers of v2 find the order of events of Go's Ps themselves. */
     bool own = !gt_reads_ours() && !gt_all->wanted.trace->format->v1 && !gt_format->v1;
     happen(h, own ? h->own_ns : ns);
 }
 
-/* Whether it is the next thing that happens to the goroutine, which is in that state. */
+/* Whether h is the goroutine's next event, and the goroutine is in that state. */
 static bool is_next(const struct gt_happening *h, enum gt_g_state state)
 {
     const struct gt_g_row *g = gt_g_known(h->g);
@@ -186,7 +187,10 @@ static bool is_next(const struct gt_happening *h, enum gt_g_state state)
                         g->source.generation == gt_all->wanted.trace->generations));
 }
 
-/* Order: what Go's own reader goes by. v1 has numbers for goroutines only, and not always. */
+/*
+ * Whether h can be next: Go's own reader orders events by the same rules. v1 has sequence numbers
+ * for goroutines only, and not always.
+ */
 static bool possible(void *arg, const struct gt_happening *h)
 {
     (void)arg;
@@ -200,7 +204,7 @@ static bool possible(void *arg, const struct gt_happening *h)
     case GT_EV_PROC_STEAL:
         p = gt_reads_our_v1() ? NULL : gt_p_of(h->arg[0]);
         if (p && h->type == GT_EV_PROC_START && gt_m_on(h->on)->p)
-            return false; /* in a call, and it is not told yet who took the other one */
+            return false; /* in a call; the event of the thread that took its P is still to come */
         if (p && gt_all->wanted.trace->format->v1)
             return !p->m;
         return !p || (p->source.known && h->arg[1] == p->source.seq + 1 &&
@@ -224,7 +228,7 @@ static void gap(void *arg)
     gt_state_forget();
 }
 
-/* Beside events -------------------------------------------------------------------------------- */
+/* Samples and accounts ------------------------------------------------------------------------- */
 
 static bool is_within(uint64_t ns)
 {
@@ -243,12 +247,12 @@ static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
     if (whole.thread != GT_NO_THREAD)
         whole.thread = gt_m_of(whole.thread)->number;
     whole.g = s->g ? gt_g_of(s->g)->number : 0;
-    if (gt_all->wanted.together && s->p < GT_PROCS_MAX) /* alone, a P is there when it is told */
+    if (gt_all->wanted.together && s->p < GT_PROCS_MAX) /* a single trace keeps its P numbers */
         whole.p = gt_p_of(s->p)->number;
     gt_writing_sample(&whole, gt_ts_of(ns));
 }
 
-/* Before a thread's first row, and after it is told of: whether it ran when the part began. */
+/* Before the first account of a thread that is known: whether it ran when the part began. */
 static void begin_account(struct gt_g_row *g)
 {
     unsigned runs = g->began == RAN ? GT_KNOWN_RUNS : 0;
@@ -268,7 +272,7 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     if (row->g && (g ? !gt_wants(g) : gt_all->wanted.gs != NULL))
         return;
     if (!row->g && begin >= gt_all->wanted.to)
-        begin = end = gt_all->wanted.to; /* it says that all is known until then */
+        begin = end = gt_all->wanted.to; /* the row says: all accounts are known until then */
     begin = begin > gt_all->wanted.from ? begin : gt_all->wanted.from;
     end = end < gt_all->wanted.to ? end : gt_all->wanted.to;
     if (begin > end || (begin == end && length && row->g) || end < gt_all->wanted.from)
@@ -291,12 +295,6 @@ const struct gt_audience gt_rewriting_audience = {.possible = possible,
                                                   .account = account,
                                                   .gap = gap};
 
-void gt_rewriting_use(struct gt_everybody *all)
-{
-    gt_all = all;
-    gt_writing_from(&all->source);
-}
-
 struct gt_everybody *gt_rewriting_begin(const struct gt_rewriting *r)
 {
     gt_rewriting_use(gt_need(calloc(1, sizeof *gt_all)));
@@ -307,7 +305,7 @@ struct gt_everybody *gt_rewriting_begin(const struct gt_rewriting *r)
     return gt_all;
 }
 
-/* Together ------------------------------------------------------------------------------------ */
+/* When merging -------------------------------------------------------------------------------- */
 
 void gt_rewriting_pause(void)
 {

@@ -1,57 +1,30 @@
 /*
- * Writing what was read anew: the events of a trace, or of a part of its time or threads, as a
- * recording of that would have them, in any format. Between the reader, which tells what happened
- * to whom in causal order, and writing.h stands what everybody's state is: a generation begins with
- * that, and so does a part that begins in the middle.
+ * Rewrites the events of a trace, or of a part of its time or threads, in any format. The result is
+ * as a recording of that part would be. The reader gives the events in causal order; writing.h
+ * writes them. In between, this module keeps the state of every thread, P and goroutine. A
+ * generation begins with these states, and so does a part that begins in the middle of a trace.
  *
- * A part of a trace of ours begins with its threads running for no time, so that each can say again
- * what readers would know: where it began, its name, open tasks and regions, what lock it waits
- * for; and goes on to wait or call then, for the reason and at the stack that it really has. Of a
- * trace of Go's own, whose goroutines have no threads of their own, statuses must do.
+ * A part of a trace by libgotrace begins with every thread running for no time. So each thread can
+ * repeat what readers need: its start routine, its name, open tasks and regions, the lock it waits
+ * for. Then the thread goes on to wait or call, with its real reason and stack. In a trace by a Go
+ * program goroutines have no threads of their own, so the part begins with statuses only.
  */
-#ifndef GT_REWRITING_H
-#define GT_REWRITING_H
+#pragma once
 
-#include "encoder/read/trace.h"
+#include "rewriting_wanted.h"
 
-struct gt_holdings;
-struct gt_wakings;
-
-/* The rewriting of one trace: what is known of everybody in it (rewriting_state.h). */
-struct gt_everybody;
-
-struct gt_rewriting {
-    const struct gt_trace *trace; /* open */
-    uint64_t from, to;            /* ns since its beginning; to: UINT64_MAX: its end */
-    /* Those that are wanted, as keys; or NULL: all. */
-    const struct gt_memo *threads; /* as the kernel numbers them, plus 1 */
-    const struct gt_memo *gs;
-    struct gt_holdings *holdings; /* that become tasks; NULL: none do */
-    /* Of one of several that are put together, all of it: */
-    bool together;
-    uint64_t later;      /* ns from the beginning of what is written to its own */
-    const char *process; /* what names of threads and locks begin with; NULL: they have that */
-    bool same_boot;      /* as all others: what processes share they call the same */
-    struct gt_wakings *wakings; /* of its logs, whose waits they ended */
-};
-
-/* gt_writing_begin has been called, with the time `from` + 1. What is told next is of this one. */
+/* Needs gt_writing_begin, called with the time `from` + 1. Events that follow are of this trace. */
 struct gt_everybody *gt_rewriting_begin(const struct gt_rewriting *r);
 
-/* Or of that one. */
-void gt_rewriting_use(struct gt_everybody *all);
-
-/* What is told when the trace is read. */
+/* The callbacks for reading the trace. */
 extern const struct gt_audience gt_rewriting_audience;
 
-/* Together: at ns of what is written a generation ends for all; the next one begins for it. */
+/* When merging: a generation ends for all traces at ns of the timeline, and the next one begins. */
 void gt_rewriting_pause(void);
 void gt_rewriting_go_on(uint64_t ns);
 
-/* Together: its trace is over, and may go. Those who are left end then, at ns of their own. */
+/* When merging: the trace is over at its ns, and may be unmapped. Its remaining threads end. */
 void gt_rewriting_leave(uint64_t ns, bool whole);
 
-/* Alone: all is told, or enough; it ends at that time, ns. whole: nothing is missing. */
+/* Of a single trace: all events are rewritten; the trace ends at `end`, in ns. whole: complete. */
 void gt_rewriting_end(uint64_t end, bool whole);
-
-#endif

@@ -1,14 +1,14 @@
-/* What a part and a generation begin with: see rewriting.h, rewriting_state.h. */
+/* Writes the beginning of a part and of a generation: see rewriting.h, rewriting_state.h. */
 #include "rewriting_state.h"
 
-/* A part of ours ------------------------------------------------------------------------------ */
+/* Parts of traces by libgotrace --------------------------------------------------------------- */
 
 static bool lives(const struct gt_g_row *g)
 {
     return g->state != GT_G_NONE && gt_wants(g);
 }
 
-/* What is told once, by whoever runs first. */
+/* Writes the number of CPUs and the open tasks, once, on the first thread that runs. */
 static void tell_once(struct gt_m *m, uint64_t ts, bool *told)
 {
     if (*told)
@@ -16,13 +16,13 @@ static void tell_once(struct gt_m *m, uint64_t ts, bool *told)
     *told = true;
     if (gt_all->procs)
         gt_do_procs(m, ts);
-    for (struct gt_task *task = gt_all->first_task; task; task = task->next) {
+    for (struct gt_rewritten_task *task = gt_all->first_task; task; task = task->next) {
         if (task->open)
             gt_do_task(m, task, ts);
     }
 }
 
-/* The outermost first. */
+/* Begins the open regions, the outermost first. */
 static void tell_regions(struct gt_m *m, struct gt_region *region, uint64_t ts)
 {
     if (!region)
@@ -44,7 +44,7 @@ static void begin_running(struct gt_g_row *g, uint64_t ts)
     m->g = g;
 }
 
-/* A thread runs, be it for no time. */
+/* The thread of g runs for no time and repeats what readers need; then g is in its real state. */
 static void introduce(struct gt_g_row *g, struct gt_p_row *p, uint64_t ts, bool *told)
 {
     struct gt_m *m = g->m;
@@ -67,7 +67,7 @@ static void introduce(struct gt_g_row *g, struct gt_p_row *p, uint64_t ts, bool 
     m->introduced = true;
 }
 
-/* Those without a P, one after the other on the one that is lent. */
+/* Introduces the threads without a P, one after the other on the P `lent`. */
 static void introduce_the_absent(struct gt_p_row *lent, uint64_t ts, bool *told)
 {
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
@@ -78,7 +78,11 @@ static void introduce_the_absent(struct gt_p_row *lent, uint64_t ts, bool *told)
     }
 }
 
-/* A call that began without the P, which was taken to tell something, ends without losing it. */
+/*
+ * Introduces the threads that have a P. A thread in a call whose P runs began the call without the
+ * P, and took it to write something. The P stops and starts, so that the end of the call does not
+ * lose it.
+ */
 static void introduce_the_present(uint64_t ts, bool *told)
 {
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
@@ -93,12 +97,15 @@ static void introduce_the_present(uint64_t ts, bool *told)
         }
     }
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
-        if (p->m && !p->m->introduced) /* it has not come to its goroutine */
+        if (p->m && !p->m->introduced) /* the thread does not run its goroutine yet */
             gt_do_proc_start(p->m, p, ts);
     }
 }
 
-/* Who was made, and has not begun: where it will, no status says in every format. */
+/*
+ * Whether g was created and has not started. Such a g needs a create event, as statuses of some
+ * formats lack the start routine.
+ */
 static bool is_unstarted(const struct gt_g_row *g)
 {
     return lives(g) && !g->m && g->its && g->state == GT_G_RUNNABLE;
@@ -110,7 +117,10 @@ static bool is_maker_running(const struct gt_g_row *g)
     return m && m->p && m->g && m->g->state == GT_G_RUNNING && lives(m->g) && gt_wants_thread(m);
 }
 
-/* Whose maker cannot say so is made by nobody, before a thread has its goroutine. */
+/*
+ * Creates the unstarted goroutines whose maker does not run. No goroutine is shown as the maker:
+ * the create event stands on a thread that has no goroutine yet.
+ */
 static void make_the_unstarted(struct gt_p_row *lent, uint64_t ts)
 {
     struct gt_m *any = NULL;
@@ -131,7 +141,7 @@ static void make_the_unstarted(struct gt_p_row *lent, uint64_t ts)
     }
 }
 
-/* And of whom less is known. */
+/* Writes goroutines without a thread: the unstarted by their maker, all others by a status. */
 static void tell_those_without_a_thread(uint64_t ts)
 {
     struct gt_m *teller = NULL;
@@ -174,7 +184,10 @@ static bool is_on_thread(const struct gt_g_row *g)
     return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
 }
 
-/* Who says what nobody in particular has to; it had better have a P. All others may have ended. */
+/*
+ * The thread for events that belong to no thread in particular, preferably one with a P. If all
+ * threads have ended: the maker of a goroutine without a thread.
+ */
 static struct gt_m *find_teller(void)
 {
     struct gt_m *teller = NULL, *maker = NULL;
@@ -186,10 +199,13 @@ static struct gt_m *find_teller(void)
     }
     if (!teller && maker)
         return maker;
-    return teller ? teller : gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since before */
+    return teller ? teller : gt_m_of(GT_WRITING_FIRST); /* all of Go's goroutines may wait */
 }
 
-/* Ps that nobody has are told when they are taken; where others may steal them, at once. */
+/*
+ * Writes the statuses of Ps. A P that no thread has gets its status when a thread takes it; but in
+ * a trace by Go, where threads steal Ps, at once.
+ */
 static void tell_ps(struct gt_m *teller, uint64_t ts)
 {
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
@@ -200,7 +216,7 @@ static void tell_ps(struct gt_m *teller, uint64_t ts)
     }
 }
 
-/* What Go's own collector is about. */
+/* Writes what Go's garbage collector is doing: collection, sweeps, mark assists. */
 static void tell_collection(struct gt_m *teller, uint64_t ts)
 {
     for (struct gt_g_row *g = gt_all->first_g; g && gt_all->collects; g = g->next) {
@@ -223,7 +239,7 @@ static void tell_collection(struct gt_m *teller, uint64_t ts)
     }
 }
 
-/* stacks: readers have not heard where anybody waits. */
+/* stacks: statuses carry the stacks of waits, as no earlier event did. */
 static void tell_statuses(uint64_t ts, bool stacks)
 {
     struct gt_m *teller = find_teller();
@@ -232,7 +248,7 @@ static void tell_statuses(uint64_t ts, bool stacks)
     tell_ps(teller, ts);
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         bool own = g->m && (gt_all->wanted.trace->ours || is_on_thread(g));
-        /* v1 has the other one. */
+        /* A v1 status carries the start routine. */
         const struct gt_callers *stack = g->stack && !gt_format->v1 ? g->stack : g->its;
         if (lives(g) && !g->unmade && !g->unborn)
             gt_do_status(own ? g->m : teller, g, stacks ? stack : NULL, ts);

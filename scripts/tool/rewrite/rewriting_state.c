@@ -1,18 +1,23 @@
 /* See rewriting_state.h. */
 #include "rewriting_state.h"
 
-#include "joining.h"
 #include "numbers.h"
 
 #include "encoder/read/need.h"
-#include "encoder/v1/tables.h"
+#include "encoder/drain/v1/tables.h"
 
 #include <stdlib.h>
 
 struct gt_everybody *gt_all;
 uint64_t gt_gc_seq;
 
-/* Who is known -------------------------------------------------------------------------------- */
+/* Rows by id ---------------------------------------------------------------------------------- */
+
+void gt_rewriting_use(struct gt_everybody *all)
+{
+    gt_all = all;
+    gt_writing_from(&all->source);
+}
 
 struct gt_m *gt_m_of(uint64_t thread)
 {
@@ -125,7 +130,7 @@ uint64_t gt_next_seq(const struct gt_m *m, uint64_t *seq)
     return *seq;
 }
 
-/* A number may be another thread's later, which is wanted. */
+/* Whether the event is of an unwanted goroutine on m: the kernel may reuse m's thread number. */
 static bool is_of_unwanted(const struct gt_m *m, enum gt_event_type type)
 {
     bool of_p = type == GT_EV_PROC_START || type == GT_EV_PROC_STOP || type == GT_EV_PROC_STATUS ||
@@ -142,12 +147,17 @@ uint64_t gt_put(struct gt_m *m, enum gt_event_type type, uint64_t ts, const uint
     return gt_writing_event(m->lane, type, ts, args);
 }
 
+uint64_t gt_ts_of(uint64_t ns)
+{
+    return gt_all->wanted.later + ns + 1; /* as time 0 means none */
+}
+
 uint64_t gt_after(const struct gt_m *m, const struct gt_cause *cause, uint64_t ts)
 {
     return gt_all->writes && cause->m != m && ts <= cause->ts ? cause->ts + 1 : ts;
 }
 
-/* What events refer to is put into the tables only with one that is written. */
+/* Stacks and texts are put into the tables only for events that are written. */
 
 static uint64_t stack_id(const struct gt_callers *stack)
 {
@@ -190,11 +200,24 @@ void gt_do_proc_start(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
     m->p = p;
 }
 
+/* Stops m's goroutine, whose own event for that has not come yet, or is lost. */
+static void preempt(struct gt_m *m, uint64_t ts)
+{
+    struct gt_g_row *g = m->g;
+    g->next_step = NOTHING;
+    g->state = GT_G_RUNNABLE;
+    g->reason = "preempted";
+    g->stack = NULL;
+    gt_do_leave(m, g, ts);
+}
+
 void gt_do_proc_stop(struct gt_m *m, uint64_t ts)
 {
     struct gt_p_row *p = m->p;
     if (!p)
         return;
+    if (m->g && m->g->state == GT_G_RUNNING)
+        preempt(m, ts);
     p->left = (struct gt_cause){gt_put(m, GT_EV_PROC_STOP, ts, NULL), m};
     p->state = GT_P_IDLE;
     p->stops = false;
@@ -202,7 +225,7 @@ void gt_do_proc_stop(struct gt_m *m, uint64_t ts)
     m->p = NULL;
 }
 
-/* Of a goroutine, if that is wanted, too. */
+/* Writes an event of the goroutine, if the goroutine is wanted, too. */
 static uint64_t put_of(const struct gt_g_row *g, struct gt_m *m, enum gt_event_type type,
                        uint64_t ts, const uint64_t *args)
 {
@@ -224,9 +247,26 @@ static void put_create(struct gt_m *m, struct gt_g_row *g, enum gt_event_type ty
     g->unmade = g->unborn = false;
 }
 
+/* Whether a fork made m's first goroutine (joining.c): g is that one from here on, and runnable. */
+static bool was_made_by_fork(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    struct gt_g_row *made = gt_all->forked;
+    if (!made || made->m != m)
+        return false;
+    gt_all->forked = NULL;
+    g->number = made->number;
+    g->named = made->named;
+    g->seq = made->seq;
+    g->unmade = false;
+    g->last = made->last;
+    gt_do_unblock(m, g, NULL, ts);
+    made->state = GT_G_NONE;
+    return true;
+}
+
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
-    if (gt_join_made(m, g, ts))
+    if (was_made_by_fork(m, g, ts))
         return;
     put_create(m, g, GT_EV_GO_CREATE, stack, ts);
     g->state = GT_G_RUNNABLE;
@@ -268,17 +308,14 @@ void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
         gt_do_label(m, g, ts);
 }
 
-/* v1 has it with the next start only. */
+/* v1 carries the label in the next start event, so g stops and starts. */
 void gt_do_label(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     g->named = true;
     gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(gt_name_of(g))));
     if (!gt_format->v1)
         return;
-    g->reason = "preempted";
-    g->stack = NULL;
-    g->state = GT_G_RUNNABLE;
-    gt_do_leave(m, g, ts);
+    preempt(m, ts);
     gt_do_start(m, g, ts);
 }
 
@@ -298,7 +335,7 @@ void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
     m->g = NULL;
 }
 
-/* What follows as in a recording: see enum gt_after_call. */
+/* Writes what the format has after a call, as a recording does: see enum gt_after_call. */
 static void after_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     uint64_t stack = stack_id(g->stack);
@@ -323,12 +360,20 @@ void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
     g->stack = NULL;
 }
 
+void gt_do_call_end_blocked(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    caused(g, m, gt_put(m, GT_EV_GO_SYSCALL_END_BLOCKED, ts, NULL));
+    g->state = GT_G_RUNNABLE;
+    g->m = m;
+    m->g = m->g == g ? NULL : m->g;
+}
+
 void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
     bool on_thread = g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
     uint64_t thread = on_thread && g->m ? g->m->number : GT_NO_THREAD;
     if (gt_format->v1 && !on_thread && !gt_all->wanted.trace->ours)
-        m = gt_m_of(GT_WRITING_FIRST); /* there it must not look as if the one that runs made it */
+        m = gt_m_of(GT_WRITING_FIRST); /* or m's goroutine would look like the maker of g */
     bool sayable = gt_format->minor >= 23 || gt_format->v1;
     uint64_t where = !stack && gt_format->v1 ? routine_id(g) : sayable ? stack_id(stack) : 0;
     if (where)
@@ -347,7 +392,7 @@ void gt_do_procs(struct gt_m *m, uint64_t ts)
     gt_all->procs_due = false;
 }
 
-void gt_do_task(struct gt_m *m, const struct gt_task *task, uint64_t ts)
+void gt_do_task(struct gt_m *m, const struct gt_rewritten_task *task, uint64_t ts)
 {
     gt_put(m, GT_EV_USER_TASK_BEGIN, ts,
            GT_ARGS(task->id, task->parent, text_id(task->name), stack_id(task->stack)));
@@ -361,7 +406,7 @@ void gt_do_region(struct gt_m *m, struct gt_region *region, uint64_t ts)
            GT_ARGS(region->task, region->text, stack_id(region->stack)));
 }
 
-/* All of those but holds are among the reasons. */
+/* All keys of logs about locks, but those of holds, are among the few interned strings. */
 static uint64_t key_id(const char *key)
 {
     bool ours = gt_locks_is_of_wait(key) || gt_locks_is_waker(key);

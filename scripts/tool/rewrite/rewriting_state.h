@@ -1,53 +1,52 @@
 /*
- * What is known of everybody while a trace is rewritten: of threads (M), Ps, goroutines, tasks. And
- * the steps that change it, each of which also writes the event that says so, if events are
- * written. For rewriting.c and rewriting_begin.c.
+ * The states of threads (Ms), Ps, goroutines and tasks while a trace is rewritten. Each gt_do_*
+ * function changes a state and writes the event that says so, if events are written. For
+ * rewriting.c, rewriting_begin.c and the steps (steps.h).
  */
-#ifndef GT_REWRITING_STATE_H
-#define GT_REWRITING_STATE_H
+#pragma once
 
-#include "rewriting.h"
+#include "rewriting_wanted.h"
 #include "writing.h"
 
 #include <string.h>
 
-/* When something was changed last, in the trace that is written, and by whom. */
+/* When a state changed last, in the written trace, and the thread whose event changed it. */
 struct gt_cause {
     uint64_t ts;
     const struct gt_m *m;
 };
 
-/* Of the collector's work; told: the new trace says that it has begun. */
+/* A range of the collector's work; told: the written trace has its begin. */
 struct gt_range {
     bool open, told;
 };
 
 /*
- * Whatever has an id, by which the source knows it, has a number in what is written: the same, or
- * of several traces that are put together one of its own (numbers.h).
+ * An `id` is the source's number, a `number` the written trace's. Both are equal, unless several
+ * traces are merged: then numbers are unique in all of them (numbers.h).
  */
 struct gt_m {
     uint64_t id, number;
     struct gt_p_row *p;
     struct gt_g_row *g;
-    const struct gt_g_row *last_g; /* it, or that before */
+    const struct gt_g_row *last_g; /* g, or the last g before it */
     struct gt_lane *lane;
-    struct gt_p_row *next_p; /* v1: that it is to have when it has lost the other */
+    struct gt_p_row *next_p; /* v1: the P to take when the present one stops */
     bool introduced;
 };
 
 struct gt_p_row {
     struct gt_p_row *next;
     uint64_t id, number;
-    struct gt_m *m; /* that has it */
+    struct gt_m *m; /* the thread that has this P */
     enum gt_p_state state;
-    bool told; /* its status stands in the generation */
+    bool told; /* the generation has its status */
     uint64_t seq;
     struct gt_cause left;
-    bool stops; /* v1: at that time, unless it starts again at once */
+    bool stops; /* v1: the P stops at stops_at, unless it starts again at the same time */
     uint64_t stops_at;
     struct gt_range sweep;
-    struct { /* in the source; generation: in which seq counts */
+    struct { /* state in the source; generation: the one that seq counts in */
         bool known, busy;
         uint64_t seq, generation;
     } source;
@@ -55,7 +54,7 @@ struct gt_p_row {
 
 struct gt_region {
     struct gt_region *outer;
-    uint64_t task, text; /* text: the id with which it began */
+    uint64_t task, text; /* text: id of the name in its begin event */
     const char *name;
     const struct gt_callers *stack;
     bool told;
@@ -70,27 +69,27 @@ struct gt_log_line {
 struct gt_g_row {
     struct gt_g_row *next;
     uint64_t id, number;
-    struct gt_m *m; /* its thread, or that on which it ran last; NULL: none yet */
+    struct gt_m *m; /* the thread on which it runs, or ran last; NULL: none yet */
     struct gt_m *maker;
     enum gt_g_state state;
     uint64_t seq;
     struct gt_cause last;
     const char *reason;
-    const struct gt_callers *stack, *its; /* of the open wait; where it began */
+    const struct gt_callers *stack, *its; /* stack of the open wait; start routine */
     const char *label;                    /* "": none, or, with `process`, none of its own */
-    bool named;                           /* with `process`: readers know a name */
-    bool first;                           /* of its process: main, for v1 */
+    bool named;                           /* with `process`: a label event was written */
+    bool first;                           /* the process's first goroutine: main, for v1 */
     struct gt_region *regions;
-    struct gt_log_line lock; /* for which it waits */
+    struct gt_log_line lock; /* log of the lock it waits for */
     uint64_t lock_ns, woke_ns;
     struct gt_range assist;
     bool unmade, listed;
-    bool unborn; /* waits since it was made, which is told when that is over */
-    enum { NOT_THERE, WAITED, RAN } began; /* when the part did; until its account is told */
-    /* What is told and not yet done: it may be what another format has at ends of pages or calls.
+    bool unborn; /* waits since its creation; the create event is written when the wait ends */
+    enum { NOT_THERE, WAITED, RAN } began; /* state at the part's begin, until its account */
+    /* A step of the source that is not done yet: an artefact, perhaps, of pages or calls (steps.h).
      */
     enum { NOTHING, STOPS, CALL_ENDS } next_step;
-    uint64_t next_ns, call_ns; /* when that is; when its last call ended, UINT64_MAX: none has */
+    uint64_t next_ns, call_ns; /* time of the step; end of the last call, UINT64_MAX: none */
     const char *next_reason;
     const struct gt_callers *next_stack;
     struct {
@@ -99,9 +98,9 @@ struct gt_g_row {
     } source;
 };
 
-struct gt_task {
-    struct gt_task *next;
-    uint64_t id, parent; /* numbers, as what follows */
+struct gt_rewritten_task {
+    struct gt_rewritten_task *next;
+    uint64_t id, parent; /* numbers of the written trace */
     const char *name;
     const struct gt_callers *stack;
     bool open;
@@ -111,86 +110,93 @@ extern struct gt_everybody {
     struct gt_rewriting wanted;
     struct gt_writing_source source;
     struct {
-        bool known; /* something was told */
+        bool known; /* an event was read */
         bool begun, over;
-        uint64_t generations;     /* that are over */
-        uint64_t generation;      /* of the source */
-        uint64_t last_generation; /* with which it was over */
-        uint64_t generation_ns;   /* when ours began */
-        uint64_t ns;              /* of the last event */
+        uint64_t generations;     /* how many generations were written */
+        uint64_t generation;      /* the source's current one */
+        uint64_t last_generation; /* the source's, in which the part ended */
+        uint64_t generation_ns;   /* when the written generation began */
+        uint64_t ns;              /* time of the last event */
     } part;
-    bool writes;    /* the part has begun, and is not over */
-    uint64_t procs; /* CPUs */
-    bool procs_due; /* to be told by who runs next */
-    bool collects;  /* a collection is under way, by a program of Go's */
+    bool writes;     /* the part has begun, and is not over */
+    uint64_t procs;  /* CPUs */
+    bool procs_due;  /* the next thread that runs writes procs */
+    bool collecting; /* a collection is under way */
+    bool collects;   /* it is a Go program's */
     bool collects_told;
-    struct gt_m *stopped;         /* the world, and readers know that */
-    uint64_t heap[2];             /* bytes, and goal: those of this trace alone */
+    struct gt_m *stopped;         /* the thread whose event stopped the world; or NULL */
+    uint64_t heap[2];             /* bytes and goal, of this trace alone */
     struct gt_memo m, p, g, task; /* by id, plus 1 */
-    /* Of one of several: */
+    /* When merging: */
     struct gt_memo task_numbers; /* by id */
-    struct gt_contents texts;    /* that say something else than the source's */
-    struct gt_g_row *forked;     /* made by a fork, and not there yet; or NULL */
-    bool left;                   /* its trace is over */
+    struct gt_contents texts;    /* rewritten texts, which differ from the source's */
+    struct gt_g_row *forked;     /* created by a fork, not yet seen in its trace; or NULL */
+    bool left;                   /* the trace is over */
     struct gt_p_row *first_p, **last_p;
     struct gt_g_row *first_g, **last_g; /* that live, and some that have ended */
-    struct gt_task *first_task, **last_task;
+    struct gt_rewritten_task *first_task, **last_task;
 } * gt_all;
 
-/* Of collections in what is written: readers know one row of them. */
+/* Events that follow are of that trace: sets gt_all. */
+void gt_rewriting_use(struct gt_everybody *all);
+
+/* Sequence number of collections in the written trace: readers know one sequence for all. */
 extern uint64_t gt_gc_seq;
 
 #define GT_ARGS(...) ((const uint64_t[GT_EVENT_ARGS_MAX]){__VA_ARGS__})
 
-/* New ones are made. */
+/* Find the row of an id; all but gt_g_known make a new row if there is none. */
 struct gt_m *gt_m_of(uint64_t thread);
 struct gt_p_row *gt_p_of(uint64_t p);
 struct gt_g_row *gt_g_of(uint64_t g);
 struct gt_g_row *gt_g_known(uint64_t g); /* NULL: none */
 
-/* Those that have ended leave the list. */
+/* Takes goroutines that have ended off the list. */
 void gt_state_trim(void);
 
 bool gt_wants_thread(const struct gt_m *m);
 bool gt_wants(const struct gt_g_row *g);
 
-/* Nobody's state is known any more, until it is told again; names are. */
+/* After a gap: forgets all states, until the source gives them again, but keeps names. */
 void gt_state_forget(void);
 
-/* Whether events of the thread are written; and the next of such a row of numbers, if so. */
+/* Whether events of the thread are written; the next sequence number, counted up only if so. */
 bool gt_writes_of(const struct gt_m *m);
 uint64_t gt_next_seq(const struct gt_m *m, uint64_t *seq);
 
-/* An event of the thread, if events are written and that one is wanted. Returns its time. */
+/* Writes an event of the thread, if events are written and it is wanted. Returns its time. */
 uint64_t gt_put(struct gt_m *m, enum gt_event_type type, uint64_t ts, const uint64_t *args);
 
-/* The time, or one just after what others did, so that readers see that first. */
+/* The time in the written trace. */
+uint64_t gt_ts_of(uint64_t ns);
+
+/* ts, or, if another thread's cause is not earlier, just after it: readers see the cause first. */
 uint64_t gt_after(const struct gt_m *m, const struct gt_cause *cause, uint64_t ts);
 
 void gt_do_proc_start(struct gt_m *m, struct gt_p_row *p, uint64_t ts);
 void gt_do_proc_stop(struct gt_m *m, uint64_t ts);
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts);
-/* It waits since it is made: Go's coroutines. Before Go 1.23, is told to be made later. */
+/* Creates g waiting: Go's coroutines. For formats before Go 1.23 the event comes after the wait. */
 void gt_do_create_waiting(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack,
                           uint64_t ts);
-/* m's thread ends g's wait, be g another trace's. */
+/* m ends g's wait; g may be of another trace. */
 void gt_do_unblock(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts);
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
-/* g stops, waits or calls, from now on, as its fields say. */
+/* g stops, waits or calls from now on, as g->state, reason and stack say. */
 void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
-/* The name of who runs there. */
+/* The call is over, and m has lost its P: g is runnable. */
+void gt_do_call_end_blocked(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
+/* Writes the name of g, which runs on m. */
 void gt_do_label(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
-/* Says what g's state is; stack: or NULL. */
+/* Writes the status of g; stack may be NULL. */
 void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts);
 void gt_do_p_status(struct gt_m *m, struct gt_p_row *p, uint64_t ts);
 void gt_do_procs(struct gt_m *m, uint64_t ts);
-void gt_do_task(struct gt_m *m, const struct gt_task *task, uint64_t ts);
+void gt_do_task(struct gt_m *m, const struct gt_rewritten_task *task, uint64_t ts);
 void gt_do_region(struct gt_m *m, struct gt_region *region, uint64_t ts);
 void gt_do_log(struct gt_m *m, const struct gt_log_line *log, uint64_t ts);
 
-/* What a part of a trace, and what a generation begins with (rewriting_begin.c). */
+/* Write the beginning of a part of a trace, and of a generation (rewriting_begin.c). */
 void gt_begin_part(uint64_t ts);
 void gt_begin_generation(uint64_t ts);
-
-#endif

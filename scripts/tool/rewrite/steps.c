@@ -1,12 +1,7 @@
 /* See steps.h. */
 #include "steps.h"
 
-enum { NO_THREAD_OF_P = 1 << 30 }; /* v1: what a P does before a thread has it, as if by one */
-
-uint64_t gt_ts_of(uint64_t ns)
-{
-    return gt_all->wanted.later + ns + 1; /* 0 is none */
-}
+enum { NO_THREAD_OF_P = 1 << 30 }; /* v1: plus a P: stands for its thread while it has none */
 
 bool gt_reads_our_v1(void)
 {
@@ -45,10 +40,7 @@ void gt_step_finish(struct gt_g_row *g)
         gt_do_leave(m, g, ts);
     } else if (step == CALL_ENDS) {
         gt_do_proc_stop(m, ts);
-        ts = gt_put(m, GT_EV_GO_SYSCALL_END_BLOCKED, ts, NULL);
-        g->last = (struct gt_cause){ts, m};
-        g->state = GT_G_RUNNABLE;
-        m->g = NULL;
+        gt_do_call_end_blocked(m, g, ts);
     }
 }
 

@@ -1,50 +1,48 @@
 /*
- * What happens in the source, step by step: each changes what is known of everybody, and says so in
- * the trace that is written (rewriting_state.h). For rewriting.c. Times are ns of the source; those
- * called ts are of what is written.
+ * Events of the source, step by step: each gt_tell_* function takes one, changes the states, and
+ * writes the change to the new trace (rewriting_state.h). For rewriting.c. Times called ns are of
+ * the source; times called ts are of the written trace.
  */
-#ifndef GT_STEPS_H
-#define GT_STEPS_H
+#pragma once
 
 #include "rewriting_state.h"
 
-/* The time in what is written; and that since which is so what is told late. */
-uint64_t gt_ts_of(uint64_t ns);
+/* The time, in the written trace, of a status that comes late: the part's beginning. */
 uint64_t gt_first_ts(void);
 
-/* Whether the source is one of ours; and, too, of v1, where Ps are threads. */
+/* Whether libgotrace wrote the source; and, for gt_reads_our_v1, in v1, where Ps are threads. */
 bool gt_reads_our_v1(void);
 bool gt_reads_ours(void);
 
-/* The thread whose events stand there. */
+/* The thread whose events stand in that stream. */
 struct gt_m *gt_m_on(const struct gt_stream *stream);
 
 /*
- * v1 says that a goroutine stops where a page ends, and goes on at the same time where the next one
- * begins; and that a call ends, and, as another event, that the goroutine runs. After a call
- * formats have various things that take no time. So such a step is done when it is seen what
- * follows.
+ * Steps whose meaning depends on the next event. In v1 a goroutine stops where a page ends, and
+ * starts at the same time where the next page begins; a call's end and the goroutine's start are
+ * two events. After a call, formats have other events that take no time. So gt_step_begin only
+ * notes such a step; it is done, or dropped, when the next event is known.
  */
 void gt_step_begin(struct gt_g_row *g, int step, const struct gt_happening *h, uint64_t ns);
 void gt_step_finish(struct gt_g_row *g);
 
-/* Whether what was told before and the start that comes now are nothing, or the end of a call. */
+/* Whether g's noted step and the start that comes now cancel out, or are the end of a call. */
 bool gt_step_completes(struct gt_g_row *g, const struct gt_m *m, uint64_t ns);
 
-/* A P of v1 that stopped for a moment in a call. */
+/* Does the noted stop of a v1 P in a call, which did not start again at once. */
 void gt_step_finish_p(struct gt_m *m);
 
-/* A goroutine of v1 that was there when the trace began: made when it is known what it does. */
+/* Creates g if its creation was put off: v1 gives the state of older goroutines only later. */
 void gt_step_make(struct gt_m *m, struct gt_g_row *g);
 
-/* Time has gone on: what would have made something else of it had to be at the same time. */
+/* Does all noted steps: time has gone on, and an event that changes them has the same time. */
 void gt_steps_finish(void);
 
-/* v1: a thread has the P on which its events stand. */
+/* v1: gives the thread the P on which its event h stands. */
 void gt_be_there(const struct gt_happening *h, uint64_t ns);
 void gt_note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64_t ts);
 
-/* Each of its events. */
+/* Take the events of the source, each function its types. */
 void gt_tell_proc_status(const struct gt_happening *h);
 void gt_tell_proc_start(const struct gt_happening *h, uint64_t ns);
 void gt_tell_proc_stop(const struct gt_happening *h, uint64_t ns);
@@ -60,11 +58,9 @@ void gt_tell_create_syscall(const struct gt_happening *h, uint64_t ts);
 void gt_tell_says(const struct gt_happening *h, uint64_t ns);
 void gt_tell_procs(const struct gt_happening *h, uint64_t ts);
 void gt_tell_heap(const struct gt_happening *h, uint64_t ts);
-/* Of one of several: what it had is not part of the sum any more. m: has a P. */
+/* When merging: takes the trace's heap out of the sum. m has a P. */
 void gt_heap_leave(struct gt_m *m, uint64_t ts);
 void gt_tell_gc(const struct gt_happening *h, uint64_t ts);
 void gt_tell_stop_the_world(const struct gt_happening *h, uint64_t ts);
 void gt_tell_ranges(const struct gt_happening *h, uint64_t ts);
 void gt_tell_active(const struct gt_happening *h);
-
-#endif

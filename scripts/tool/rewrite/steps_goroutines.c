@@ -1,4 +1,4 @@
-/* See steps.h: of goroutines. */
+/* See steps.h: events of goroutines. */
 #include "steps.h"
 
 #include "joining.h"
@@ -11,7 +11,7 @@ enum {
     LOG_NS = 1000
 }; /* see encoder/read/threads.c: a wait begins with the log of what it is for */
 
-/* A word of v1's, for where somebody began who was there before. */
+/* Whether `its` is that word, which v1 has as the start routine of older goroutines. */
 static bool is_word(const struct gt_callers *its, const char *word)
 {
     return its && its->n == 1 && !*its->frame[0].file && strcmp(its->frame[0].func, word) == 0;
@@ -35,13 +35,13 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
     g->first |= is_word(h->its, "main");
     g->m = NULL;
     g->maker = m;
-    if (gt_reads_our_v1() && !g->its && !m->g) { /* it was there before */
+    if (gt_reads_our_v1() && !g->its && !m->g) { /* g existed before the trace */
         g->unmade = true;
         g->state = GT_G_RUNNABLE;
         g->next_ns = ns;
         return;
     }
-    /* Who is not made by its thread is by itself, where that one is not wanted. */
+    /* The maker's thread is not wanted: g is created when it first runs, on its own thread. */
     if (gt_all->writes && gt_wants(g) && !gt_wants_thread(m)) {
         g->unmade = true;
         g->state = GT_G_RUNNABLE;
@@ -55,7 +55,7 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
     g->source.state = g->state;
 }
 
-/* Of v1, for a goroutine that was just created. */
+/* v1: the first status of a goroutine that was just created. */
 static void first_status(struct gt_m *m, struct gt_g_row *g, const struct gt_happening *h,
                          uint64_t ts)
 {
@@ -79,8 +79,8 @@ static void first_status(struct gt_m *m, struct gt_g_row *g, const struct gt_hap
 }
 
 /*
- * In our recordings a thread has one goroutine. Of another it tells where it wakes that, or where
- * that has not begun.
+ * Whether the status on m is of another thread's goroutine. In recordings by libgotrace a thread
+ * has one goroutine; it writes statuses of others when it wakes them or they have not started.
  */
 static bool tells_of_others(const struct gt_m *m, const struct gt_happening *h)
 {
@@ -102,7 +102,7 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
         return;
     }
     if (gt_reads_our_v1() && g->state == GT_G_RUNNABLE && h->seq && m->p &&
-        !m->g) { /* it was made meanwhile */
+        !m->g) { /* g was created meanwhile */
         gt_do_start(m, g, ts);
         g->state = g->source.state = h->state;
         gt_do_leave(m, g, ts);
@@ -136,6 +136,32 @@ void gt_note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64
         gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(gt_name_of(g))));
 }
 
+/*
+ * A v1 trace whose end is missing lacks the last events of some Ps: a goroutine was made there, or
+ * what it did has no end. Adds that, so that g is in the state that its next event needs. false: it
+ * cannot be, and that event is left out.
+ */
+static bool catch_up(struct gt_m *m, struct gt_g_row *g, enum gt_g_state state, uint64_t ts)
+{
+    if (!gt_all->wanted.trace->format->v1 || g->state == state)
+        return true;
+    gt_writing_mend();
+    if (g->state == GT_G_NONE && state == GT_G_RUNNABLE && m->p)
+        gt_do_create(m, g, NULL, ts);
+    else if (g->state == GT_G_SYSCALL && g->m && g->m->p && g->m->p->state == GT_P_SYSCALL)
+        gt_do_call_end(g->m, g, ts);
+    else if (g->state == GT_G_SYSCALL && g->m)
+        gt_do_call_end_blocked(g->m, g, ts);
+    if (g->state == GT_G_RUNNING) {
+        g->state = state;
+        g->reason = "";
+        gt_do_leave(g->m, g, ts);
+    }
+    if (g->state == GT_G_WAITING && state == GT_G_RUNNABLE)
+        gt_do_unblock(m, g, NULL, ts);
+    return g->state == state;
+}
+
 void gt_tell_start(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_g_row *g = gt_g_of(h->g);
@@ -158,11 +184,15 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
     if (g->unmade && gt_all->writes && !gt_reads_our_v1())
         g->next_ns = ns;
     gt_step_make(m, g);
+    if (m->g && m->g != g)
+        catch_up(m, m->g, GT_G_RUNNABLE, gt_ts_of(ns));
+    if (!catch_up(m, g, GT_G_RUNNABLE, gt_ts_of(ns)))
+        return;
     gt_do_start(m, g, gt_ts_of(ns));
     gt_note_label(m, g, h->text, gt_ts_of(ns));
 }
 
-/* A wait that was in vain goes on to be for the same: see threads.c. */
+/* A thread that woke too early waits for its lock again, without another log: see threads.c. */
 static void note_wait(struct gt_g_row *g, const char *reason, uint64_t ns)
 {
     bool again = g->lock_ns < g->woke_ns;
@@ -197,7 +227,7 @@ void gt_tell_call_end(const struct gt_happening *h, uint64_t ns)
     struct gt_g_row *named = h->g ? gt_g_of(h->g) : NULL;
     struct gt_m *m = gt_m_on(h->on);
     if (named && (!gt_reads_our_v1() || h->on->thread == GT_NO_THREAD))
-        m = named->m; /* v1 by Go does not say where, nor does ours of a thread that has no P */
+        m = named->m; /* v1 by Go does not say the thread, nor does ours if the thread has no P */
     struct gt_g_row *g = named || !m ? named : m->g;
     if (!g || !m)
         return;
@@ -209,19 +239,18 @@ void gt_tell_call_end(const struct gt_happening *h, uint64_t ns)
     }
     g->source.state = GT_G_RUNNABLE;
     g->source.seq += h->g != 0;
-    /* With the P that it had: the thread goes on, as soon as it is said so. */
+    /* The thread still has its P: it runs on, if the start follows. */
     if (gt_reads_our_v1() && m->g == g && m->p && m->p->state == GT_P_SYSCALL) {
         gt_step_begin(g, CALL_ENDS, h, ns);
         return;
     }
-    uint64_t ts = gt_put(m, GT_EV_GO_SYSCALL_END_BLOCKED, gt_ts_of(ns), NULL);
-    g->last = (struct gt_cause){ts, m};
-    g->state = GT_G_RUNNABLE;
-    g->m = m;
-    m->g = m->g == g ? NULL : m->g;
+    if (gt_all->wanted.trace->format->v1 && g->state != GT_G_SYSCALL)
+        gt_writing_mend(); /* the call's begin is missing */
+    else
+        gt_do_call_end_blocked(m, g, gt_ts_of(ns));
 }
 
-/* A wait that ends by itself is ended by its own thread. */
+/* A wait that no thread ended has its event on the waiting thread. */
 void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_g_row *g = gt_g_of(h->g);
@@ -229,7 +258,7 @@ void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNABLE;
     g->source.seq++;
     gt_step_finish(g);
-    /* What it waits for was told of the P that it has left; or by another trace. */
+    /* The wait has ended already: an event on the P that it left, or another trace, said so. */
     if (g->state == GT_G_RUNNABLE)
         return;
     bool own = (gt_reads_our_v1() && !m->g) || (gt_wants(g) && !gt_wants_thread(m));
@@ -241,7 +270,8 @@ void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
         gt_do_create(m, g, NULL, gt_ts_of(ns));
         return;
     }
-    gt_do_unblock(m, g, h->stack, gt_ts_of(ns));
+    if (catch_up(m, g, GT_G_WAITING, gt_ts_of(ns)))
+        gt_do_unblock(m, g, h->stack, gt_ts_of(ns));
 }
 
 void gt_tell_destroy(const struct gt_happening *h, uint64_t ns)
@@ -254,14 +284,14 @@ void gt_tell_destroy(const struct gt_happening *h, uint64_t ns)
     gt_put(m, h->type, gt_ts_of(ns), NULL);
     g->m = NULL;
     m->g = NULL;
-    if (h->type == GT_EV_GO_DESTROY_SYSCALL && m->p) { /* and its P goes with it */
+    if (h->type == GT_EV_GO_DESTROY_SYSCALL && m->p) { /* the thread loses its P, too */
         m->p->state = GT_P_IDLE;
         m->p->m = NULL;
         m->p = NULL;
     }
 }
 
-/* Go's alone: a thread of C calls Go. */
+/* Only in traces by Go: a thread of C calls Go. */
 void gt_tell_create_syscall(const struct gt_happening *h, uint64_t ts)
 {
     struct gt_g_row *g = gt_g_of(h->arg[0]);

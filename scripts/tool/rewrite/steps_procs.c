@@ -1,7 +1,7 @@
-/* See steps.h: of Ps. */
+/* See steps.h: events of Ps. */
 #include "steps.h"
 
-#include "encoder/procs.h"
+#include "encoder/thread/procs.h"
 
 void gt_tell_proc_status(const struct gt_happening *h)
 {
@@ -27,25 +27,18 @@ void gt_tell_proc_status(const struct gt_happening *h)
 }
 
 /*
- * v1: of what one thread does at the same time on several Ps, one after the other, it is told in
- * any order that it has and loses those. What it does there is told in the right one.
+ * v1: moves the thread to another P. A thread may have several Ps at one time, one after the other.
+ * Their starts and stops come in any order, but the thread's other events in the right one.
  */
 static void change_p(struct gt_m *m, struct gt_p_row *p, uint64_t ns)
 {
-    struct gt_g_row *g = m->g;
-    if (m->p && g && g->state == GT_G_RUNNING) {
-        g->next_step = NOTHING;
-        g->state = GT_G_RUNNABLE;
-        g->reason = "preempted";
-        g->stack = NULL;
-        gt_do_leave(m, g, gt_ts_of(ns));
-    }
+    if (m->g)
+        gt_step_finish(m->g); /* a call that ends as another P begins ended without a P */
     gt_do_proc_stop(m, gt_ts_of(ns));
     gt_do_proc_start(m, p, gt_ts_of(ns));
     m->next_p = m->next_p == p ? NULL : m->next_p;
 }
 
-/* It is on this P that something happens. */
 void gt_be_there(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = gt_m_on(h->on);
@@ -72,7 +65,7 @@ void gt_tell_proc_start(const struct gt_happening *h, uint64_t ns)
         return;
     }
     if (p->m)
-        gt_do_proc_stop(p->m, gt_ts_of(ns)); /* as no whole trace has it */
+        gt_do_proc_stop(p->m, gt_ts_of(ns)); /* only in damaged traces */
     gt_do_proc_stop(m, gt_ts_of(ns));
     gt_do_proc_start(m, p, gt_ts_of(ns));
 }

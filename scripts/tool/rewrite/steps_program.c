@@ -1,4 +1,4 @@
-/* See steps.h: what a program says of itself, and its collections. */
+/* See steps.h: events by which a program describes itself, and its collections. */
 #include "steps.h"
 
 #include "joining.h"
@@ -12,12 +12,12 @@
 
 static void task_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
-    struct gt_task *task = gt_need(calloc(1, sizeof *task));
-    *task = (struct gt_task){.id = gt_number_of_task(h->task),
-                             .parent = gt_number_of_task(h->parent),
-                             .name = h->text,
-                             .stack = h->stack,
-                             .open = true};
+    struct gt_rewritten_task *task = gt_need(calloc(1, sizeof *task));
+    *task = (struct gt_rewritten_task){.id = gt_number_of_task(h->task),
+                                       .parent = gt_number_of_task(h->parent),
+                                       .name = h->text,
+                                       .stack = h->stack,
+                                       .open = true};
     *gt_all->last_task = task;
     gt_all->last_task = &task->next;
     *(uint64_t *)gt_need(gt_memo_at(&gt_all->task, h->task + 1)) = (uintptr_t)task;
@@ -26,7 +26,7 @@ static void task_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts
 
 static void task_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
-    struct gt_task *task = (void *)(uintptr_t)gt_memo_find(&gt_all->task, h->task + 1);
+    struct gt_rewritten_task *task = (void *)(uintptr_t)gt_memo_find(&gt_all->task, h->task + 1);
     if (task)
         task->open = false;
     if (gt_all->writes)
@@ -71,7 +71,7 @@ static void user_log(struct gt_m *m, const struct gt_happening *h, uint64_t ns)
         gt_join_wakes(m, h);
 }
 
-/* Of the goroutine that runs there. */
+/* An event of the goroutine that runs on the thread. */
 void gt_tell_says(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = gt_m_on(h->on);
@@ -88,7 +88,7 @@ void gt_tell_says(const struct gt_happening *h, uint64_t ns)
     }
 }
 
-/* Of several hosts the largest counts. */
+/* When merging, the host with most CPUs counts. */
 void gt_tell_procs(const struct gt_happening *h, uint64_t ts)
 {
     static uint64_t most;
@@ -105,7 +105,7 @@ void gt_tell_procs(const struct gt_happening *h, uint64_t ts)
         gt_do_procs(m, ts);
 }
 
-/* Of several traces readers see the sum. */
+/* The bytes to write: when merging, the sum of all traces. */
 static uint64_t heap_with(int which, uint64_t bytes)
 {
     static uint64_t sum[2];
@@ -136,7 +136,7 @@ void gt_heap_leave(struct gt_m *m, uint64_t ts)
 
 /* Collections --------------------------------------------------------------------------------- */
 
-/* Readers know one at a time: of two processes that collect, who is the later one is not told. */
+/* Readers know one collection at a time: while one process collects, others' are left out. */
 void gt_tell_gc(const struct gt_happening *h, uint64_t ts)
 {
     static const struct gt_everybody *collector;
@@ -144,11 +144,16 @@ void gt_tell_gc(const struct gt_happening *h, uint64_t ts)
     bool begins = h->type == GT_EV_GC_BEGIN;
     uint64_t stack = begins && gt_all->writes ? gt_writing_stack(h->stack) : 0;
     bool told = begins ? !collector || collector == gt_all : gt_all->collects_told;
+    if (gt_all->wanted.trace->format->v1 && begins == gt_all->collecting) {
+        gt_writing_mend(); /* the end of a trace is missing, and with it that of a collection */
+        return;
+    }
+    gt_all->collecting = begins;
     if (gt_all->writes && told)
         gt_put(m, h->type, ts, GT_ARGS(gt_next_seq(m, &gt_gc_seq), stack));
     if (gt_all->wanted.together && told)
         collector = begins ? gt_all : NULL;
-    gt_all->collects = begins && !gt_reads_ours(); /* ours are told whole, in one generation */
+    gt_all->collects = begins && !gt_reads_ours(); /* ours begin and end in one generation */
     gt_all->collects_told = begins && told && gt_all->writes;
 }
 
@@ -166,7 +171,7 @@ void gt_tell_stop_the_world(const struct gt_happening *h, uint64_t ts)
         gt_put(m, h->type, ts, NULL);
 }
 
-/* What a P sweeps, and a goroutine helps to mark: Go's alone. */
+/* Sweeps of a P and mark assists of a goroutine: only in traces by Go. */
 void gt_tell_ranges(const struct gt_happening *h, uint64_t ts)
 {
     struct gt_m *m = gt_m_on(h->on);

@@ -1,13 +1,11 @@
 /* See streams.h. */
 #include "streams.h"
 
-#include "waking.h"
-
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
 
-/* A call's, in the order in which they happen when they do at the same time. */
+/* The moments of calls, in the order that those of one time are taken in. */
 enum what { READ, WROTE, READS, WRITES, WAITS };
 struct moment {
     uint64_t ns;
@@ -16,16 +14,16 @@ struct moment {
 };
 
 static struct {
-    const struct gt_channel_call *call; /* all there are */
+    const struct gt_channel_call *call; /* all calls */
     gt_channel_fn *fn;
     void *arg;
 } streams;
 
-/* Who reads, or waits to; or who writes, and has no room. */
+/* A call that waits to read, or reads; or one that writes without room for all its bytes. */
 struct open {
-    uint32_t call; /* its own; */
-    uint32_t by;   /* and whose ends the wait */
-    int64_t over;  /* of who writes: so many bytes do not fit; by is the one that makes room */
+    uint32_t call; /* that call */
+    uint32_t by;   /* the call that ends its wait */
+    int64_t over;  /* of a writer: so many bytes do not fit; `by` is the read that makes room */
     bool met, certain;
 };
 
@@ -34,14 +32,14 @@ struct opens {
     size_t n, room;
 };
 
-/* The stream that is looked at. */
+/* The state of the stream in work. Its sums are off by the bytes that were there at first. */
 static struct {
-    int64_t left;    /* what may be there, more or less by what has always been */
-    int64_t certain; /* and what is there, whatever calls under way have done */
-    int64_t least;   /* what is left where that is lowest: there it is empty */
-    int64_t room;    /* 0: not known */
+    int64_t left;    /* bytes that may be there: all begun writes less all ended reads */
+    int64_t certain; /* bytes surely there: all ended writes less all begun reads */
+    int64_t least;   /* value of `left` where the stream is empty */
+    int64_t room;    /* size of the pipe; 0: not known */
     unsigned writing;
-    struct opens reading, full, made; /* made: in which order of time, until the sums are right */
+    struct opens reading, full, made; /* made: ended waits for room, until the sums prove right */
 } stream;
 
 static const struct gt_channel_call *call_of(uint32_t i)
@@ -56,7 +54,7 @@ static struct open *add(struct opens *opens, struct open open)
     return &opens->at[opens->n++];
 }
 
-/* false: it is not among them. */
+/* Moves the call's entry to *open; false: the call has none. */
 static bool take_out(struct opens *opens, uint32_t call, struct open *open)
 {
     for (size_t i = 0; i < opens->n; i++) {
@@ -93,7 +91,7 @@ static bool is_certain(const struct open *o)
     return o->certain && o->met && its->until > by->from && its->until <= by->to + GT_AT_ONCE_NS;
 }
 
-/* Who waits for something --------------------------------------------------------------------- */
+/* Readers that wait for bytes ----------------------------------------------------------------- */
 
 static void begin_wait(uint32_t call)
 {
@@ -126,7 +124,7 @@ static void end_read(uint32_t call)
     stream.made.n = stream.left == stream.least ? 0 : stream.made.n;
 }
 
-/* Who waits for room -------------------------------------------------------------------------- */
+/* Writers that wait for room ------------------------------------------------------------------ */
 
 static void begin_write(uint32_t call)
 {
@@ -162,7 +160,7 @@ static void end_write(uint32_t call)
     stream.writing--;
 }
 
-/* All of it ----------------------------------------------------------------------------------- */
+/* All streams --------------------------------------------------------------------------------- */
 
 static int compare(uint64_t a, uint64_t b)
 {
@@ -179,9 +177,9 @@ static int by_stream_and_time(const void *a, const void *b)
 }
 
 /*
- * How much is in it where it is empty: the lowest of all, but for one time. A call that was under
- * way as a generation began can be told as begun then, and what it writes as read before. At the
- * beginning it is taken for empty.
+ * Finds the value of `left` where the stream is empty: the second lowest of all low points. One
+ * outlier is allowed for, as a call under way when a generation began can be recorded as begun
+ * then, and its bytes as read before. At the beginning the stream counts as empty.
  */
 struct low {
     int64_t lowest, next, left;
@@ -204,8 +202,7 @@ static void follow(struct low *low, enum what what, int64_t bytes)
     low->left += what == WRITES ? bytes : what == READ ? -bytes : 0;
 }
 
-/* Where it is empty, and what it takes: nothing is known of that where more seems to be in there.
- */
+/* Sets stream.least and stream.room; room is not known (0) if the pipe seems to hold more. */
 static void measure(const struct moment *m, size_t n)
 {
     int64_t certain = 0, most = 0;

@@ -1,52 +1,53 @@
 /*
- * Who ended waits for pipes, sockets and eventfds, as far as it is certain: from all calls that
- * have read or written there, and how much.
+ * Finds the wakers of waits for pipes, sockets and eventfds, from all calls that read or wrote
+ * there, and the bytes they moved. Reports only wakers that are certain.
  *
- * A wait is of a call that reads, or of a poll for which one thing was ready, if what its thread
- * does next is to read that. Who wrote ended it, if
+ * A reader waits in a call that reads, or in a poll that found one descriptor ready, if the poll's
+ * thread reads that descriptor next. The writer is the waker under three conditions.
  *
- * - nothing was there when the wait began: as much had been taken out as put in. What is not known
- *   (what was in there when recording began, calls that say nothing) makes that sum another one, so
- *   it is taken for empty where the sum is as low as it ever is;
- * - one thread alone wrote during the wait, and nobody else read or waited to;
- * - and that was just before the wait was over.
+ * - The stream was empty when the wait began: readers had taken out as much as writers had put in.
+ *   Unknown bytes (those there when recording began, those of calls without a log) shift that sum.
+ *   So the stream counts as empty where the sum is at its lowest.
+ * - One thread alone wrote during the wait, and no other thread read or waited to read.
+ * - The write was just before the end of the wait.
  *
- * And of a call that writes to a pipe, if there was no room for all of it. Who read ended it, if
+ * A writer waits in a call that writes to a pipe without room for all the bytes. The reader is the
+ * waker, by its first read that left enough room, under three conditions.
  *
- * - it had to wait: with what was certainly there it would have been more than the pipe takes;
- * - nobody else wrote, and one thread alone read; its first read after which there was room;
- * - and the pipe was empty again later, so that the sums have been right.
+ * - The writer had to wait: its bytes and those certainly in the pipe exceed the pipe's size.
+ * - No other thread wrote, and one thread alone read.
+ * - The pipe was empty again later, which shows that the sums are right.
  */
-#ifndef GT_STREAMS_H
-#define GT_STREAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* A woken thread runs within this time. If a wait ends later, its waker is not certain. */
+enum { GT_AT_ONCE_NS = 20000000 };
+
 /* A thread of one of several traces. */
 struct gt_channel_thread {
-    uint32_t in;
+    uint32_t in; /* index of the trace */
     uint64_t g;
 };
 
-/* A call that has moved bytes. Times are ns of what is put together, but for `own`. */
+/* A call that moved bytes. Times are ns of the merged trace, but for `own`. */
 struct gt_channel_call {
     const char *name; /* of the stream; interned */
     struct gt_channel_thread thread;
     uint64_t from, to;
     uint64_t own;          /* when it began, ns of its own trace */
-    uint64_t since, until; /* the wait for it; until 0: there was none that anybody can end */
+    uint64_t since, until; /* its wait; until 0: no wait that a thread can have ended */
     uint64_t bytes;
-    uint32_t room; /* of a pipe that is written to; 0: not known */
+    uint32_t room; /* size of the pipe that is written to; 0: not known */
     bool writes;
 };
 
-/* waker: did it by a call that began ns after its trace. */
+/* Takes a wait's waker, whose call began at ns of the waker's trace, and the woken thread. */
 typedef void gt_channel_fn(void *arg, struct gt_channel_thread waker, uint64_t ns,
                            struct gt_channel_thread woken);
 
-/* Takes up to 48 bytes for each call, beside itself. */
+/* Calls fn for each wait whose waker is certain. Takes up to 48 more bytes of memory a call. */
 void gt_streams_pair(const struct gt_channel_call *call, size_t n, gt_channel_fn *fn, void *arg);
-
-#endif

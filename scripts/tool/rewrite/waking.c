@@ -1,35 +1,41 @@
 /* See waking.h. */
 #include "waking.h"
 
-#include "channels.h"
+#include "channel_calls.h"
 
 #include "scripts/tool/report/reading.h"
 
-#include "encoder/held.h"
+#include "encoder/thread/held.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* What happens at a lock, in the order in which it does when it happens at the same time. */
+/* Kinds of events at a lock, in the order that those of one time are taken in. */
 enum what { BEGINS, BEGINS_LOCK, WAKES, WAKES_ALL, ENDS, ENDS_BY_ITSELF };
 
 static struct {
     struct row {
         const char *lock; /* interned */
-        uint64_t ns;      /* of what is put together */
+        uint64_t ns;      /* time in the merged trace */
         uint64_t g;
-        uint32_t in; /* which trace */
+        uint32_t in; /* index of the trace */
         uint8_t what;
     } * row;
     size_t n, room;
     struct gt_contents names;
+    struct gt_memo held; /* locks that a thread has held: the name, interned */
 } found;
+
+static const char *intern(const char *lock)
+{
+    return gt_contents_text(&found.names, lock, strlen(lock));
+}
 
 static void add(const char *lock, uint32_t in, uint64_t ns, uint64_t g, enum what what)
 {
-    lock = gt_contents_text(&found.names, lock, strlen(lock));
+    lock = intern(lock);
     found.row = gt_need_room(found.row, found.n, &found.room, sizeof *found.row);
     found.row[found.n++] = (struct row){lock, ns, g, in, (uint8_t)what};
 }
@@ -78,23 +84,34 @@ static void note_waker(void *arg, const struct gt_happening *h, const struct gt_
     add(h->more, r->in, r->later + h->own_ns, t->g, all ? WAKES_ALL : WAKES);
 }
 
+static void note_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
+{
+    (void)arg;
+    (void)hold;
+    if (!is_shared(lock->name))
+        return;
+    uint64_t *slot = gt_need(gt_memo_at(&found.held, (uintptr_t)intern(lock->name)));
+    *slot = 1;
+}
+
 static bool has_any(const struct gt_trace *t)
 {
     return memmem(t->base, t->size, GT_SHARED, sizeof GT_SHARED - 1) || gt_channels_has(t);
 }
 
-/* By another reading of it, if there is any such thing in it, and its clock is the others'. */
+/* Reads a trace once more, if it has such logs, and has the clock that the traces share. */
 static void read_one(const struct gt_aligned *a, uint32_t in)
 {
     struct gt_trace trace;
     struct reading reading = {in, a->later, .channels = {.in = in, .later = a->later}};
-    struct gt_threads threads = {.span = note_wait, .event = note_waker, .arg = &reading};
+    struct gt_threads threads = {
+        .span = note_wait, .event = note_waker, .hold = note_hold, .arg = &reading};
     if (a->by != GT_BY_COUNTER || !a->trace->origin.ticks || !has_any(a->trace))
         return;
     gt_open_trace(&trace, a->trace->path);
     trace.progress = NULL;
     trace.scale = a->trace->scale;
-    gt_threads_read(&threads, &trace); /* what is damaged is told of later */
+    gt_threads_read(&threads, &trace); /* merging.c reports damage */
     gt_channels_end(&reading.channels);
     gt_contents_free(&trace.contents);
     munmap((void *)(uintptr_t)trace.base, trace.size);
@@ -102,12 +119,12 @@ static void read_one(const struct gt_aligned *a, uint32_t in)
 
 /* Pairing ------------------------------------------------------------------------------------- */
 
-/* Who waits at the lock that is looked at. */
+/* The open waits at the lock in work. */
 static struct {
     struct open {
         const struct row *begin, *waker; /* waker: the last one since then; or NULL */
         unsigned wakers;
-        bool meant; /* by the last one, whoever was first */
+        bool meant; /* the last waker must have meant this wait */
     } * at;
     size_t n, room;
 } open;
@@ -121,14 +138,17 @@ static void note_wake(const struct row *waker)
     }
 }
 
+/* A lock has one holder at a time, so the last waker has given it up to the thread that has it. */
 static bool is_certain(const struct open *o, const struct row *end)
 {
-    bool certain = o->begin->what == BEGINS_LOCK || (o->wakers == 1 && o->meant);
+    bool lock =
+        o->begin->what == BEGINS_LOCK || gt_memo_find(&found.held, (uintptr_t)o->begin->lock);
+    bool certain = lock || (o->wakers == 1 && o->meant);
     return end->what == ENDS_BY_ITSELF && o->waker && certain &&
            end->ns - o->waker->ns <= GT_AT_ONCE_NS;
 }
 
-/* ns: of the waker's trace. */
+/* Keeps a waker; ns is a time of the waker's trace. */
 static void keep(void *arg, struct gt_channel_thread waker, uint64_t ns,
                  struct gt_channel_thread woken)
 {
@@ -203,5 +223,6 @@ void gt_waking_find(struct gt_waking_in *in, size_t n)
     }
     free(found.row);
     free(open.at);
+    gt_memo_free(&found.held);
     gt_contents_free(&found.names);
 }

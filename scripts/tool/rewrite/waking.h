@@ -1,48 +1,41 @@
 /*
- * Of several traces that are put together: who ended waits at what processes share. In its own
- * trace such a wait ends by itself; its waker, in another one, has left a log (encoder/held.h). All
- * of them are looked through for that before they are put together, and only what is certain is
- * kept:
+ * When merging: finds the wakers of waits at locks that processes share. In the waiter's trace such
+ * a wait has no waker; the waker, in another trace, left a log (encoder/thread/held.h). All traces
+ * are searched for these logs before they are merged. Only wakers that are certain are kept.
  *
- * - a mutex or read-write lock: who let somebody in last before the wait was over, for nobody can
- *   have had it then, as far as all who take it are there;
- * - all others: nobody else has let anybody in there during the wait, and either it was the only
- *   one there, or all were let in.
+ * - Of a mutex or read-write lock: the last thread to wake a waiter before the wait ended. No other
+ *   thread can have held the lock then, if all its users are traced.
+ * - Of all else: the waker of the only wake-up there during the wait, if the waiter was alone there
+ *   or all waiters were woken.
  *
- * And that was just before: a wait that goes on after it ends by somebody of whom there is no
- * trace. For pipes, sockets and eventfds see streams.h.
+ * The waker's log must be just before the end of the wait: a longer wait was ended by a thread that
+ * is not traced. For pipes, sockets and eventfds see streams.h.
  */
-#ifndef GT_WAKING_H
-#define GT_WAKING_H
+#pragma once
 
 #include "aligning.h"
-#include "rewriting.h"
+#include "rewriting_wanted.h"
 
-/* A thread that could run does not take longer to, or it is not known that it could. */
-enum { GT_AT_ONCE_NS = 20000000 };
-
-/* A log of a waker's, or the beginning of a call, and whose wait that ended. */
+/* A waker's log, or the begin of its call, and the wait that it ended. */
 struct gt_woken {
-    uint64_t ns, by; /* in the waker's trace: when, since it began; the goroutine */
+    uint64_t ns, by; /* in the waker's trace: ns since its beginning; the goroutine */
     struct gt_everybody *const *whose;
-    uint64_t g; /* of that trace */
+    uint64_t g; /* the woken goroutine, in trace `whose` */
 };
 
-/* Those of one trace, by time. */
+/* The wakers' events of one trace, by time. */
 struct gt_wakings {
     struct gt_woken *at;
     size_t n, room;
-    size_t next; /* for who tells its events: not over yet */
+    size_t next; /* the first one not written yet, for gt_join_wakes */
 };
 
-/* A trace of those. */
+/* One of the traces that are merged. */
 struct gt_waking_in {
     const struct gt_aligned *aligned;
-    struct gt_everybody **all; /* will be there when its events are told */
-    struct gt_wakings wakings; /* set */
+    struct gt_everybody **all; /* set before the trace's events are rewritten */
+    struct gt_wakings wakings; /* result */
 };
 
-/* Takes 32 bytes for each beginning and end of a wait, and each log. */
+/* Sets the wakings of all traces. Takes 32 bytes a begin or end of a wait, and a log. */
 void gt_waking_find(struct gt_waking_in *in, size_t n);
-
-#endif

@@ -1,4 +1,4 @@
-/* See writing.h. What this takes the place of are the writers of threads and the drain side. */
+/* See writing.h. Replaces the recording threads and the drain side of a recording. */
 #include "writing.h"
 
 #include "scripts/tool/tool.h"
@@ -7,18 +7,19 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/base/varint.h"
-#include "encoder/frames.h"
-#include "encoder/held.h"
-#include "encoder/output.h"
-#include "encoder/procs.h"
+#include "encoder/drain/frames.h"
+#include "encoder/thread/held.h"
+#include "encoder/drain/output.h"
+#include "encoder/thread/procs.h"
 #include "encoder/read/need.h"
-#include "encoder/samples.h"
-#include "encoder/stacks.h"
-#include "encoder/strings.h"
-#include "encoder/texts.h"
-#include "encoder/v1/v1.h"
-#include "encoder/v2.h"
-#include "encoder/writer.h"
+#include "encoder/cpu/merge.h"
+#include "encoder/cpu/samples.h"
+#include "encoder/thread/stacks.h"
+#include "encoder/thread/strings.h"
+#include "encoder/thread/texts.h"
+#include "encoder/drain/v1/v1.h"
+#include "encoder/drain/v2.h"
+#include "encoder/thread/writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +27,12 @@
 
 enum { EVENT_MAX = 1 + (1 + GT_EVENT_ARGS_MAX) * GT_VARINT_MAX, LEAST_ROOM = 512 };
 enum { TEXT_MAX = 1 + 2 * GT_VARINT_MAX + GT_STRING_MAX };
-enum { TRACER = 0, ANY_THREAD = 1 }; /* M of a batch of strings */
+enum { TRACER = 0, ANY_THREAD = 1 }; /* the M of a batch of strings */
 
 /*
- * Addresses may have several names in a trace of Go's, and do not tell inlined functions apart. So
- * the tables know frames by numbers, twice that, and what they return to is one more: see
- * gt_frames_of. In this epoch of the module map no address stands for itself.
+ * In a trace by Go an address may have several names, and inlined functions share addresses. So the
+ * tables get twice a frame's number instead of an address, plus one for return addresses: see
+ * gt_frames_of. In this epoch of the module map no address is a real one.
  */
 enum { EPOCH = 2 };
 
@@ -44,20 +45,20 @@ struct frame {
 struct gt_lane {
     struct gt_lane *next;
     uint32_t thread;
-    uint64_t last; /* time */
+    uint64_t last; /* time of the last event */
     struct gt_buf *buf;
-    uint32_t room; /* of its data */
+    uint32_t room; /* bytes allocated for buf's data */
 };
 
 static struct {
     uint32_t gen;
-    uint64_t from, last; /* the generation begins; the latest event */
+    uint64_t from, last; /* begin of the generation; time of the latest event */
     struct gt_lane *lanes;
     struct gt_memo by_thread;
-    struct gt_buf *first, **link; /* of the generation, that are full */
+    struct gt_buf *first, **link; /* the generation's full buffers */
     struct gt_buf *texts, *accounts;
     struct gt_writing_source *source;
-    struct gt_contents names;     /* of frames */
+    struct gt_contents names;     /* of functions and files */
     struct gt_memo frame_numbers; /* by hash */
     struct frame *frames;         /* from 1 on */
     size_t n_frames, room_frames;
@@ -66,8 +67,9 @@ static struct {
     size_t bytes;
     uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
     const char *blamed;
-    bool of_go, strict;           /* see gt_writing_of_go */
-    const struct gt_lane *latest; /* whose event was given last */
+    uint64_t mended;    /* events that contradicted others, and were mended before they came here */
+    bool of_go, strict; /* see gt_writing_of_go */
+    const struct gt_lane *latest; /* the thread of the last event */
 } out;
 
 /* Names --------------------------------------------------------------------------------------- */
@@ -108,7 +110,7 @@ static uint32_t number_of(const struct gt_where *where, const char *module)
     return number;
 }
 
-/* As it is shown. */
+/* The number of the frame at the address where its module is shown. */
 static uint32_t place(const struct gt_where *where)
 {
     const struct gt_placed *module = gt_placing_find(&out.source->modules, where->pc);
@@ -117,7 +119,7 @@ static uint32_t place(const struct gt_where *where)
     return number_of(&shown, module ? module->description : NULL);
 }
 
-/* Of gt_drain_config. */
+/* The `resolve` of gt_drain_config. */
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *found, int max)
 {
     (void)max;
@@ -183,6 +185,11 @@ void gt_writing_set_origin(const struct gt_origin *origin)
     gt_origin_use(origin);
 }
 
+void gt_writing_set_setup(const char *setup)
+{
+    gt_setup_use(setup);
+}
+
 void gt_writing_at_end(const char *text)
 {
     out.at_end = gt_need_room(out.at_end, out.n_at_end, &out.room_at_end, sizeof *out.at_end);
@@ -217,7 +224,7 @@ static void push(struct gt_buf **buf)
     *buf = NULL;
 }
 
-/* What may be as large as a batch begins small: of most threads little is told. */
+/* Buffers begin small and grow to a batch's size: most threads have few events. */
 static void make_room(struct gt_lane *lane)
 {
     if (lane->buf && lane->buf->used + EVENT_MAX > GT_BUF_ROOM)
@@ -235,6 +242,11 @@ static void make_room(struct gt_lane *lane)
 void gt_writing_blame(const char *path)
 {
     out.blamed = path;
+}
+
+void gt_writing_mend(void)
+{
+    out.mended++;
 }
 
 struct gt_lane *gt_writing_lane(uint64_t thread)
@@ -323,7 +335,7 @@ void gt_writing_account(const struct gt_account_row *row)
     p = gt_varint_put(gt_varint_put(p, row->used.known), row->g);
     p = gt_varint_put(gt_varint_put(p, row->at), row->length);
     for (int i = 0; i < GT_USED_NUMBERS; i++)
-        p = row->used.known & 1u << i ? gt_varint_put(p, row->used.of[i]) : p;
+        p = row->used.known & gt_used_bit(i) ? gt_varint_put(p, row->used.of[i]) : p;
     p = row->used.known & GT_KNOWN_CPUS ? gt_varint_put(p, row->cpus) : p;
     put_text(&out.accounts, TRACER, (const char *)text, (uint32_t)(p - text));
 }
@@ -335,7 +347,7 @@ size_t gt_writing_size(void)
     return out.bytes;
 }
 
-/* That stands in each generation, whatever comes from where in it. */
+/* Marks the generation as a Go program's; each generation needs the mark. */
 static void say_of_go(void)
 {
     if (out.of_go && !gt_format->v1)
@@ -365,6 +377,7 @@ void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t
     static const struct gt_drain_config names = {.resolve = resolve};
     gt_format = format;
     gt_clock_use_ns();
+    gt_merge_be_lenient();
     gt_frames_init(&names);
     gt_held_init(NULL, NULL, tell_at_end);
     atomic_store(&gt_gen.from, from);
@@ -394,7 +407,7 @@ static struct gt_clock_snapshot snapshot_at(uint64_t ts)
         .units = ts, .mono_ns = out.mono_ns + ts, .wall_s = out.wall_s + ns / S, .wall_ns = ns % S};
 }
 
-/* Readers want an event: a P that nobody ever has is idle. */
+/* Readers require an event in each generation: the status of a P that no thread ever has. */
 static void tell_nothing(void)
 {
     struct gt_lane *lane = gt_writing_lane(ANY_THREAD);
@@ -428,8 +441,6 @@ static void write_generation(bool whole)
     }
     if (!error)
         error = gt_output_commit();
-    if (error == -EPROTO && out.blamed)
-        gt_fail(GT_EXIT_FAILED, "%s: damaged: its events contradict each other", out.blamed);
     if (error)
         gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-error));
 }
@@ -443,9 +454,13 @@ void gt_writing_next(uint64_t ts)
 void gt_writing_end(uint64_t ts, bool whole)
 {
     ts = ts > out.last ? ts : out.last;
-    write_generation(whole && !gt_format->v1);
+    write_generation(whole && !gt_format->v1 && !out.mended);
+    uint64_t mended = out.mended + gt_merge_mended();
+    if (mended)
+        gt_say("%s: damaged: %llu events contradict others, and are left out or mended",
+               out.blamed ? out.blamed : gt_output_path(), (unsigned long long)mended);
     if (gt_format->v1)
-        gt_v1_end(ts, whole);
+        gt_v1_end(ts, whole && !mended);
     if (gt_output_commit() != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-gt_output_commit()));
     gt_output_close();

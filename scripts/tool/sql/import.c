@@ -1,11 +1,12 @@
 /* See import.h. */
 #include "import.h"
 
-#include "scripts/tool/report/frames.h"
+#include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/report/setup_facts.h"
 #include "insert.h"
-#include "stacks.h"
+#include "stack_rows.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
@@ -15,7 +16,7 @@
 
 #define ROW(table, ...) gt_sql_add(GT_SQL_##table, (struct gt_sql_value[]){__VA_ARGS__})
 
-/* A region or a task that is not over. */
+/* A region or task that has not ended yet. */
 struct open {
     const struct gt_thread_state *thread;
     uint64_t task, parent; /* parent: of a task */
@@ -24,10 +25,10 @@ struct open {
     uint64_t from;
 };
 
-/* Of a thread, what is not told to its end. */
+/* The unfinished rows of a thread. */
 struct doing {
     bool waited;
-    struct gt_span wait; /* which is over: how long it took to run then comes next */
+    struct gt_span wait; /* its last wait, which is over: the delay until it ran comes next */
     struct gt_wanted wanted;
     const char *reason;
     struct open *region;
@@ -72,7 +73,7 @@ static struct gt_sql_value id_of_lock(struct import *im, const struct gt_lock_st
 
 /* Spans -------------------------------------------------------------------------------------- */
 
-/* delay: how long the thread did not run after that. */
+/* delay: how long the thread did not run after the wait. */
 static void add_wait(struct import *im, const struct gt_span *s, const char *reason,
                      struct gt_sql_value delay)
 {
@@ -148,13 +149,13 @@ static void add_account(void *arg, const struct gt_thread_state *thread, uint64_
     struct gt_sql_value v[3 + GT_USED_NUMBERS] = {id_of_thread(thread), gt_number(from),
                                                   gt_number(to)};
     for (int i = 0; i < GT_USED_NUMBERS; i++)
-        v[3 + i] = used->known & 1u << i ? gt_number(used->of[i]) : GT_SQL_NULL;
+        v[3 + i] = used->known & gt_used_bit(i) ? gt_number(used->of[i]) : GT_SQL_NULL;
     gt_sql_add(GT_SQL_accounts, v);
 }
 
 /* What the program says of itself ------------------------------------------------------------- */
 
-/* Of what began before the recording no more is known than its end. */
+/* The length. NULL: it began before the recording, so only its end is known. */
 static struct gt_sql_value length_of(const struct open *o, uint64_t end)
 {
     return o->thread ? gt_number(end - o->from) : GT_SQL_NULL;
@@ -165,7 +166,7 @@ static struct gt_sql_value begin_of(const struct open *o)
     return o->thread ? gt_number(o->from) : GT_SQL_NULL;
 }
 
-/* ender: NULL and !ended: it goes on when the trace ends. */
+/* With !ended the task goes on when the trace ends, and ender is NULL. */
 static void add_task(const struct open *o, uint64_t end, bool ended,
                      const struct gt_thread_state *ender)
 {
@@ -214,7 +215,7 @@ static void begin_region(struct doing *d, const struct open *region)
     d->region[d->n++] = *region;
 }
 
-/* The innermost of that task and name: regions end in the order that they began in, mostly. */
+/* Ends the innermost region with that task and name. Usually it is the last one. */
 static void end_region(struct doing *d, const struct gt_happening *h,
                        const struct gt_thread_state *t, uint64_t ns)
 {
@@ -294,13 +295,17 @@ static void add_open_tasks(const struct import *im)
     }
 }
 
-static void add_locks(const struct import *im)
+static void add_locks(struct import *im)
 {
+    const struct gt_trace *trace = im->threads.trace;
+    for (size_t i = 0; i < trace->n_brief; i++)
+        id_of_lock(im, trace->brief[i].lock); /* it may have no other waits, and no holds */
     for (size_t i = 0; i < im->locks.capacity; i++) {
         const struct gt_lock_state *lock = (void *)(uintptr_t)im->locks.slots[i].key;
         if (im->locks.slots[i].value)
             ROW(locks, gt_number(im->locks.slots[i].value), gt_text(lock->name),
-                gt_number(lock->holds), gt_number(lock->held_ns), gt_number(lock->longest_ns));
+                gt_number(lock->holds), gt_number(lock->held_ns), gt_number(lock->longest_ns),
+                gt_number(lock->briefs), gt_number(lock->brief_ns));
     }
 }
 
@@ -322,12 +327,16 @@ static uint64_t ns_of(uint64_t s, uint64_t ns)
 static void add_trace(const struct gt_threads *threads, const struct stat *st)
 {
     const struct gt_trace *t = threads->trace;
+    struct gt_setup_facts setup;
+    gt_setup_read(&setup, t);
     ROW(trace, gt_text(t->path), gt_text(t->format->name), gt_number((uint64_t)st->st_size),
         gt_number(ns_of((uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec)),
         gt_number(t->ns), gt_known(ns_of(t->wall_s, t->wall_ns)), gt_number(t->events),
         gt_number(t->generations), gt_number(threads->n), gt_number(t->whole), gt_number(t->lost),
         gt_number(t->odd), gt_number(threads->accounts), gt_known(threads->cpus),
-        gt_number(threads->tracer_ns), gt_text(gt_version), gt_number(gt_frames_fingerprint()));
+        gt_number(threads->tracer_ns), gt_known(threads->machine_cpus), gt_text(setup.cpu),
+        gt_text(setup.machine), gt_text(setup.kernel), gt_text(setup.glibc), gt_text(setup.library),
+        gt_text(setup.switches), gt_text(gt_version), gt_number(gt_frames_fingerprint()));
 }
 
 void gt_sql_import(struct gt_trace *trace, const struct stat *st, const char *database)

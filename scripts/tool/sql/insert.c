@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many rows are one statement: that costs half of what each alone does. */
+/* Rows that one statement inserts. That halves the time per row. */
 enum { ROWS = 64 };
 
 static struct {
     const char *path;
     sqlite3 *db;
     struct table {
-        sqlite3_stmt *insert, *insert_one; /* insert: of ROWS */
+        sqlite3_stmt *insert, *insert_one; /* insert: of ROWS rows */
         struct gt_sql_value *value;        /* of rows that are not written yet */
         size_t rows, columns;
     } table[GT_SQL_TABLES];
@@ -35,7 +35,9 @@ static void execute(const char *text)
         fail();
 }
 
-/* What half a transaction leaves is of no use: without a journal, and nothing waits for the disk.
+/*
+ * Sets up the database without a journal, and never waits for the disk: half a database is of no
+ * use anyway.
  */
 static void set_up(void)
 {
@@ -56,7 +58,9 @@ static sqlite3_stmt *prepare(const char *text)
     return stmt;
 }
 
-/* Without the id in the list SQLite need not look whether that is free. */
+/*
+ * Prints the columns that an INSERT lists. Without the id, SQLite need not look whether it is free.
+ */
 static void print_names(FILE *out, const struct gt_sql_definition *d)
 {
     char text[64];

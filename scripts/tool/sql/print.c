@@ -11,22 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How wide columns are is seen from the first rows: an answer may have millions. */
+/* Rows that are read ahead to choose the width of columns. An answer may have millions. */
 enum { ROWS_LOOKED_AT = 1000 };
 
 struct answer {
     sqlite3_stmt *stmt;
-    int step; /* what the last one said: SQLITE_ROW, there is a row to be shown */
+    int step; /* result of the last sqlite3_step; SQLITE_ROW: a row to print */
     int columns;
     int *width;
-    bool *is_text; /* else numbers stand on the right */
-    char **cell;   /* of the rows that were looked at; NULL: NULL */
+    bool *is_text; /* by column; numbers are aligned to the right */
+    char **cell;   /* of the rows that were read ahead */
     size_t rows;
 };
 
 /* Columns ------------------------------------------------------------------------------------ */
 
-/* In characters; what is no UTF-8 looks like something or other. */
+/* The number of characters. Text that is not UTF-8 gets some width. */
 static int width_of(const char *text)
 {
     int n = 0;
@@ -35,7 +35,7 @@ static int width_of(const char *text)
     return n;
 }
 
-/* "": NULL. */
+/* A copy of the cell's text; "" for NULL. */
 static char *cell_of(sqlite3_stmt *stmt, int column)
 {
     const char *text = (const char *)gt_sqlite.column_text(stmt, column);
@@ -117,7 +117,7 @@ static void print_columns(sqlite3_stmt *stmt, int step, int columns)
 
 /* JSON and CSV ------------------------------------------------------------------------------- */
 
-/* The text first: that makes it, and then it has a size. */
+/* Asks for the text first: that converts the value, and only then its size is right. */
 static void print_json_text(sqlite3_stmt *stmt, int column)
 {
     const char *text = (const char *)gt_sqlite.column_text(stmt, column);
@@ -183,7 +183,7 @@ static bool fail(sqlite3 *db)
     return false;
 }
 
-/* Nothing of one that fails at once. */
+/* Prints nothing if the statement fails in its first step. */
 static void print(sqlite3_stmt *stmt, enum gt_sql_format format)
 {
     int columns = gt_sqlite.column_count(stmt), step = gt_sqlite.step(stmt);
@@ -205,7 +205,7 @@ bool gt_sql_answer(sqlite3 *db, const char *text, enum gt_sql_format format)
         if (!stmt)
             continue; /* blanks, or a comment */
         print(stmt, format);
-        if (gt_sqlite.reset(stmt) != SQLITE_OK) { /* which says how the last step ended */
+        if (gt_sqlite.reset(stmt) != SQLITE_OK) { /* returns the error of the last step */
             gt_sqlite.finalize(stmt);
             return fail(db);
         }

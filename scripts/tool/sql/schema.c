@@ -11,7 +11,7 @@ const struct gt_sql_definition gt_sql_tables[GT_SQL_TABLES] = {
 #undef GT_TABLE
 };
 
-/* What is summed up goes by the stack first: numbers are sorted faster than texts. */
+/* Views first sum up by stack id, then by text: numbers sort faster than texts. */
 const char gt_sql_views[] =
     "CREATE VIEW wakeups AS\n"
     "SELECT id AS wait_id, begin_ns + ns AS at_ns, waker_id, waker_stack_id, thread_id, kind,\n"
@@ -25,6 +25,24 @@ const char gt_sql_views[] =
     "FROM (SELECT kind, stack_id, count(*) AS n, sum(ns) AS sum_ns, max(ns) AS most_ns\n"
     "      FROM waits GROUP BY kind, stack_id)\n"
     "LEFT JOIN stacks ON stacks.id = stack_id GROUP BY 1, 2 ORDER BY total_ns DESC;\n"
+
+    "CREATE VIEW wait_percentiles AS\n"
+    "WITH ranked AS (\n"
+    "  SELECT kind, coalesce(place, '(no stack)') AS place, ns,\n"
+    "         row_number() OVER (PARTITION BY kind, place ORDER BY ns) - 1 AS below,\n"
+    "         count(*) OVER (PARTITION BY kind, place) AS n\n"
+    "  FROM waits LEFT JOIN stacks ON stacks.id = stack_id)\n"
+    "SELECT kind, place, n AS count, max(ns * (below = n / 2)) AS p50_ns,\n"
+    "       max(ns * (below = n * 95 / 100)) AS p95_ns,\n"
+    "       max(ns * (below = n * 99 / 100)) AS p99_ns, max(ns) AS longest_ns\n"
+    "FROM ranked GROUP BY kind, place ORDER BY sum(ns) DESC;\n"
+
+    "CREATE VIEW wait_lengths AS\n"
+    "SELECT kind, coalesce(place, '(no stack)') AS place,\n"
+    "       CASE WHEN ns < 1000 THEN 0 WHEN ns >= 10000000000 THEN 10000000000\n"
+    "            ELSE CAST(substr('10000000000', 1, length(ns)) AS INTEGER) END AS from_ns,\n"
+    "       count(*) AS count\n"
+    "FROM waits LEFT JOIN stacks ON stacks.id = stack_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;\n"
 
     "CREATE VIEW calls_by_place AS\n"
     "SELECT coalesce(place, '(no stack)') AS place, sum(n) AS count, sum(sum_ns) AS total_ns,\n"

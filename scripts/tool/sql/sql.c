@@ -1,13 +1,13 @@
 /* `gotrace sql`: a trace as a database, for the questions that no report answers. */
-#include "file.h"
+#include "database.h"
 #include "print.h"
 
+#include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,10 @@ static bool is_blank(const char *text)
     return !text[strspn(text, " \t\r\n")];
 }
 
-/* Each is executed when its semicolon is there; the last one needs none. At a prompt an error is
- * not the end. */
+/*
+ * Executes each statement when its semicolon is read. The last one needs none. At a prompt an error
+ * does not end the loop.
+ */
 static bool answer_input(sqlite3 *db, bool prompt)
 {
     char *text = gt_need(calloc(1, 1)), *line = NULL;
@@ -69,7 +71,7 @@ static void become_sqlite3(const char *database)
     _exit(GT_EXIT_NOT_FOUND);
 }
 
-/* It has the terminal, and its Ctrl-C, until it ends; false: it is not here. */
+/* Runs sqlite3, which has the terminal and its Ctrl-C until it ends. False: it is not installed. */
 static bool run_sqlite3(const char *database, int *status)
 {
     fflush(stdout);
@@ -99,7 +101,7 @@ static int ask(const char *database)
 {
     int status;
     puts("Tables and views: SELECT name FROM sqlite_master; each with its columns, and what they "
-         "are:\nSELECT sql FROM sqlite_master; also in gotrace(1). Ctrl-D ends.");
+         "are:\nSELECT sql FROM sqlite_master; also in gotrace-sql(1). Ctrl-D ends.");
     if (run_sqlite3(database, &status))
         return status;
     sqlite3 *db = open_database(database);
@@ -112,20 +114,24 @@ static int ask(const char *database)
 
 static void help(void)
 {
-    puts(
-        "usage: gotrace sql [--json|--csv] [-o FILE] TRACE [STATEMENT|-]\n\n"
-        "Makes an SQLite database of the trace, and answers the statement, or those from standard\n"
-        "input (-); else opens a prompt, that of sqlite3(1) where it is installed. The database\n"
-        "stays beside the trace, as TRACE.db, and is used again until the trace changes.\n\n"
-        "  --json             an array of objects\n"
-        "  --csv              with a line of names; otherwise a table\n"
-        "  -o, --output=FILE  the database\n"
-        "  --help             this\n\n"
-        "Tables: trace, threads, shares, waits, calls, running, locks, holds, signals, samples,\n"
-        "stacks, frames, stack_frames, tasks, regions, logs, heap, accounts; views: wakeups,\n"
-        "waits_by_place, calls_by_place, longest_waits, lock_holders, hold_times, thread_time,\n"
-        "wakers, sched_delays, parallelism, task_times, samples_by_function, stack_lines. Their\n"
-        "columns: gotrace(1).");
+    puts("usage: gotrace sql [--json|--csv] [-o FILE] TRACE [STATEMENT|-]\n"
+         "\n"
+         "Makes an SQLite database of the trace, TRACE.db, and runs STATEMENT on it. With\n"
+         "\"-\" the statements come from standard input. Without a statement it opens a\n"
+         "prompt: that of sqlite3(1), if sqlite3 is installed. The database is used again\n"
+         "until the trace changes.\n"
+         "\n"
+         "  --json             print rows as an array of objects (default: a table)\n"
+         "  --csv              print rows as comma-separated values, after a line of names\n"
+         "  -o, --output=FILE  the database (default: TRACE.db)\n"
+         "  -h, --help         print this\n"
+         "\n"
+         "Tables: trace, threads, shares, waits, calls, running, locks, holds, signals,\n"
+         "samples, stacks, frames, stack_frames, tasks, regions, logs, heap, accounts.\n"
+         "Views: wakeups, waits_by_place, wait_percentiles, wait_lengths, calls_by_place,\n"
+         "longest_waits, lock_holders, hold_times, thread_time, wakers, sched_delays,\n"
+         "parallelism, task_times, samples_by_function, stack_lines.\n"
+         "`gotrace help sql` explains their columns.");
     exit(0);
 }
 
@@ -136,7 +142,7 @@ static void read_options(int argc, char **argv)
                                           {"output", required_argument, NULL, 'o'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
-    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+    for (int c; (c = gt_option(argc, argv, "o:h", longs)) != -1;) {
         switch (c) {
         case 'j': options.format = GT_SQL_JSON; break;
         case 'c': options.format = GT_SQL_CSV; break;
@@ -146,7 +152,8 @@ static void read_options(int argc, char **argv)
         }
     }
     if (argc - optind < 1 || argc - optind > 2)
-        gt_fail(GT_EXIT_USAGE, "sql: which trace? One, and a statement at most");
+        gt_fail(GT_EXIT_USAGE,
+                "sql takes one trace, and at most one statement: gotrace sql TRACE [STATEMENT]");
 }
 
 int gt_command_sql(int argc, char **argv)

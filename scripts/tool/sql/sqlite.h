@@ -1,20 +1,17 @@
-/*
- * libsqlite3, loaded when it is first needed: `gotrace sql` alone does, and the command works where
- * it is not installed.
- */
-#ifndef GT_SQLITE_H
-#define GT_SQLITE_H
+/* libsqlite3, loaded on first use. Only `gotrace sql` needs it, so the command works without it. */
+#pragma once
 
 #include <sqlite3.h>
 
-/* Its functions, without their prefix. */
+/* The functions of libsqlite3, without their prefix. */
 extern struct gt_sqlite {
 #define GT_SQLITE(name) __typeof__(&sqlite3_##name) name;
 #include "sqlite.def"
 #undef GT_SQLITE
 } gt_sqlite;
 
-/* Before any of them is called. Ends the program with a message where the library is not. */
+/*
+ * Loads the library; call it before any of its functions. Ends the program with a message if the
+ * library is not installed.
+ */
 void gt_sqlite_load(void);
-
-#endif

@@ -1,14 +1,14 @@
 /*
- * Whether a deadlock that was found is one. Threads were looked at one after the other, and may
- * have gone on in between. So those of the deadlock are looked at once more, without stopping any:
+ * Confirms deadlocks. The threads were visited one after the other, and may have gone on in
+ * between. So the threads of each deadlock are looked at once more, without stopping any:
  *
- *  1. each sleeps in the call that it was seen in; so often it has gone to sleep until now
- *  2. what each waits for, and who has that, is read anew
- *  3. each sleeps in that call, and has not gone to sleep again
+ *   1. Each thread sleeps in the call that it was seen in. Its number of sleeps so far is noted.
+ *   2. What each thread waits for, and the holder of that, is read again.
+ *   3. Each thread sleeps in that call, and has not gone to sleep again.
  *
- * (A wait for Python's GIL is one of many short ones: it goes on as long as nobody else gets that.)
+ * (A wait for Python's GIL is many short waits. It lasts as long as the GIL has the same owner.)
  *
- * By 1 and 3 no thread ran in between: what 2 says of all of them is so at one moment.
+ * By 1 and 3 no thread ran in between, so all that 2 finds is true at one moment.
  */
 #include "holders.h"
 #include "visit.h"
@@ -22,13 +22,16 @@
 #include <time.h>
 
 struct look {
-    struct gt_task *task;
+    struct gt_still_thread *task;
     uint64_t turn;
     bool holds;
 };
 
-/* One that waits for Python's GIL does so again and again, from the same place. */
-static bool is_in_call(const struct gt_task *t)
+/*
+ * Whether the thread is in the call in which it was seen. A wait for Python's GIL repeats that call
+ * from the same place, with other arguments.
+ */
+static bool is_in_call(const struct gt_still_thread *t)
 {
     struct gt_call now = gt_call_of(t->tid), then = t->call;
     then.sp = gt_registers_sp(&t->registers);
@@ -38,14 +41,17 @@ static bool is_in_call(const struct gt_task *t)
     return then.number >= 0 && gt_call_is_same(&now, &then);
 }
 
-/* What changes when a thread goes on: how often it has slept, or another one has got the GIL. */
-static uint64_t turn_of(const struct gt_still *s, const struct gt_task *t)
+/*
+ * A number that changes when the thread goes on: its sleeps or, in a wait for the GIL, the switches
+ * of its owner.
+ */
+static uint64_t turn_of(const struct gt_still *s, const struct gt_still_thread *t)
 {
     return t->wait.kind == GT_WAIT_GIL ? gt_gil_turn(s, t) : (uint64_t)gt_sleeps_of(t->tid);
 }
 
-/* It is on its way back to its call, when it was stopped just now. */
-static bool await_call(const struct gt_task *t)
+/* Waits until the thread is back in its call: it may just have been stopped. */
+static bool await_call(const struct gt_still_thread *t)
 {
     enum { TICK_NS = 1000000, TICKS = 500 };
     for (int i = 0; i < TICKS; i++) {
@@ -56,7 +62,7 @@ static bool await_call(const struct gt_task *t)
     return false;
 }
 
-/* Whether there is a thread that the process itself calls so: it may be a new one. */
+/* Whether the process has a thread with that id in its own PID namespace: a new one may have it. */
 static bool has_thread(const struct gt_still *s, pid_t own)
 {
     char path[64];
@@ -84,7 +90,7 @@ static void look_again(const struct gt_still *s, struct look *l)
         l->holds = !has_thread(s, w->owner);
 }
 
-/* Those of all deadlocks; how many. */
+/* Takes the threads of all deadlocks. Returns their number. */
 static size_t collect(const struct gt_still *s, struct look *looks)
 {
     size_t n = 0;
@@ -111,7 +117,7 @@ void gt_confirm_deadlocks(struct gt_still *s)
     for (size_t i = 0; i < s->tasks; i++)
         s->task[i].stuck = false;
     for (size_t i = 0; i < n; i++) {
-        struct gt_task *t = looks[i].task;
+        struct gt_still_thread *t = looks[i].task;
         t->stuck = looks[i].holds && (t->wait.kind == GT_WAIT_GIL || is_in_call(t)) &&
                    looks[i].turn && turn_of(s, t) == looks[i].turn;
     }

@@ -1,13 +1,14 @@
 /*
- * What is copied of the memory of a running process: the beginnings of its files, and of each
- * thread its stack and what the call points to that it is in. stop.c and visit.c call this, and
- * confirm.c once more for some threads.
+ * Copies memory of a running process: the beginnings of its files and, for each thread, its stack
+ * and what its call's arguments point to. stop.c and visit.c call this, and confirm.c again for
+ * some threads.
  */
-#include "calls.h"
+#include "system_calls.h"
 #include "visit.h"
 
 #include "scripts/tool/alone.h"
 
+#include "encoder/base/glibc.h"
 #include "encoder/base/libc.h"
 #include "encoder/read/need.h"
 
@@ -69,7 +70,7 @@ static void read_maps(struct gt_still *s)
     fclose(f);
 }
 
-/* By these loaded.c knows the files that the program has loaded. */
+/* Copies the beginnings of mapped files: loaded.c identifies the program's files by them. */
 static void copy_heads(struct gt_still *s)
 {
     for (size_t i = 0; i < s->mappings; i++) {
@@ -118,7 +119,7 @@ void gt_copy_close(struct gt_still *s)
     s->memory = s->root = s->exe = -1;
 }
 
-/* The memory of a program that is no more has nothing in it. */
+/* A program that is no longer executed has no memory: reading it returns nothing. */
 bool gt_copy_is_same(const struct gt_still *s)
 {
     char c;
@@ -128,12 +129,12 @@ bool gt_copy_is_same(const struct gt_still *s)
 /* Its threads ------------------------------------------------------------------------------------
  */
 
-/* What a call's arguments point to, so many bytes from so many before it. */
+/* What the arguments of calls point to: `size` bytes, from `before` bytes before the address. */
 static const struct {
     const char *call;
     int argument, before, size;
 } pointed[] = {
-    {"futex", 0, 64, 128},         {"futex", 0, GT_JOINED_ID, 4}, {"futex", 3, 0, 16},
+    {"futex", 0, 64, 128},         {"futex", 0, GT_TCB_STATE, 4}, {"futex", 3, 0, 16},
     {"poll", 0, 0, 512},           {"ppoll", 0, 0, 512},          {"ppoll", 2, 0, 16},
     {"select", 1, 0, 128},         {"select", 2, 0, 128},         {"select", 3, 0, 128},
     {"pselect6", 1, 0, 128},       {"pselect6", 2, 0, 128},       {"pselect6", 3, 0, 128},
@@ -141,9 +142,9 @@ static const struct {
     {"restart_syscall", 2, 0, 16},
 };
 
-static void copy_pointed(struct gt_still *s, const struct gt_task *t)
+static void copy_pointed(struct gt_still *s, const struct gt_still_thread *t)
 {
-    enum { PAGE = 4096 }; /* or larger: then there is no hole here */
+    enum { PAGE = 4096 }; /* if pages are larger, there is no hole here */
     const struct gt_call_row *row = gt_call_row(t->call.number);
     for (size_t i = 0; row && i < sizeof pointed / sizeof *pointed; i++) {
         uint64_t at = t->call.argument[pointed[i].argument];
@@ -157,8 +158,11 @@ static void copy_pointed(struct gt_still *s, const struct gt_task *t)
     }
 }
 
-/* waits.c looks there for a lock that the kernel has refused. */
-static void copy_refused(struct gt_still *s, const struct gt_task *t)
+/*
+ * Copies what preserved registers point to: waits.c looks there for a lock that the kernel has
+ * refused.
+ */
+static void copy_refused(struct gt_still *s, const struct gt_still_thread *t)
 {
     uint64_t saved[GT_SAVED_REGISTERS], sp = gt_registers_sp(&t->registers);
     unsigned n = gt_registers_saved(&t->registers, saved);
@@ -168,7 +172,7 @@ static void copy_refused(struct gt_still *s, const struct gt_task *t)
         copy(s, saved[i] - 16, 56);
 }
 
-/* Stacks are made after the maps were read, too. */
+/* The mapping of a stack. Threads may have been created after the maps were read. */
 static const struct gt_mapping *stack_of(struct gt_still *s, uint64_t sp)
 {
     const struct gt_mapping *m = gt_still_mapping(s, sp);
@@ -179,36 +183,35 @@ static const struct gt_mapping *stack_of(struct gt_still *s, uint64_t sp)
     return m;
 }
 
-enum { THREAD = 1024, ALIGNED = 64 }; /* of libc's own of a thread: so far its id is in it */
-
 static bool has_id(const uint8_t *bytes, pid_t own)
 {
-    for (size_t i = 0; i < THREAD; i += sizeof own) {
+    for (size_t i = 0; i < GT_TCB_HAS_ID; i += sizeof own) {
         if (memcmp(bytes + i, &own, sizeof own) == 0)
             return true;
     }
     return false;
 }
 
-/* Whether libc's own of the thread is there, from `at` on. */
-static bool find_thread(struct gt_task *t, uint64_t at, const uint8_t *bytes, size_t size)
+/* Whether libc's data of the thread is in these bytes, which were read from `at`. */
+static bool find_thread(struct gt_still_thread *t, uint64_t at, const uint8_t *bytes, size_t size)
 {
-    uint64_t words[3];
-    for (size_t i = -at % ALIGNED; i + THREAD <= size; i += ALIGNED) {
-        memcpy(words, bytes + i, sizeof words);
-        if (words[0] == at + i && has_id(bytes + i, t->own) &&
-            gt_registers_set_thread(&t->registers, at + i, words))
+    struct gt_tcb_head head;
+    size_t i = -at % GT_TCB_ALIGNED;
+    for (; i + GT_TCB_HAS_ID <= size; i += GT_TCB_ALIGNED) {
+        memcpy(&head, bytes + i, sizeof head);
+        if (head.tcb == at + i && has_id(bytes + i, t->own) &&
+            gt_registers_set_thread(&t->registers, at + i, &head))
             return true;
     }
     return false;
 }
 
 /*
- * A thread that was not stopped does not tell where libc's own of it is: with its stack, but for
- * the first thread, whose is in a small piece of memory that the loader got, or the heap of a
- * static program.
+ * Finds libc's data of a thread that was not stopped, as its registers do not tell. The data is
+ * beside the thread's stack. The first thread's is in a small mapping that the loader made, or in
+ * the heap of a static program.
  */
-static void look_for_thread(const struct gt_still *s, struct gt_task *t)
+static void look_for_thread(const struct gt_still *s, struct gt_still_thread *t)
 {
     enum { MOST = 1 << 18 };
     const struct gt_piece *stack = t->pieces ? &s->piece[t->piece] : NULL;
@@ -228,7 +231,7 @@ static void look_for_thread(const struct gt_still *s, struct gt_task *t)
     free(bytes);
 }
 
-void gt_copy_task(struct gt_still *s, struct gt_task *t)
+void gt_copy_task(struct gt_still *s, struct gt_still_thread *t)
 {
     uint64_t sp = gt_registers_sp(&t->registers);
     const struct gt_mapping *m = stack_of(s, sp);
@@ -243,7 +246,7 @@ void gt_copy_task(struct gt_still *s, struct gt_task *t)
         look_for_thread(s, t);
 }
 
-bool gt_copy_again(const struct gt_still *s, const struct gt_task *t)
+bool gt_copy_again(const struct gt_still *s, const struct gt_still_thread *t)
 {
     bool good = true;
     for (size_t i = t->piece; i < t->piece + t->pieces; i++) {

@@ -1,7 +1,6 @@
 /*
- * The still picture in a core file: its notes tell of threads and files, its segments are the
- * memory. Everything in it was written by others: sizes and offsets are looked at before they are
- * used.
+ * Makes the picture of a process from a core file: notes describe its threads and files, segments
+ * are its memory. The file may come from anyone, so sizes and offsets are checked before use.
  */
 #include "still.h"
 
@@ -26,7 +25,7 @@ struct core {
     struct gt_still *still;
 };
 
-/* size bytes at offset, as far as the file has them; NULL: it has none. */
+/* The bytes at the offset, at most *size, which is cut to what the file has. NULL: it has none. */
 static const void *part(const struct core *c, uint64_t offset, uint64_t *size)
 {
     if (offset >= c->size)
@@ -45,7 +44,7 @@ static void take_thread(struct gt_still *s, const uint8_t *note, size_t size)
     if (size < sizeof status)
         return;
     memcpy(&status, note, sizeof status);
-    struct gt_task *t = GT_MORE(s->task, s->tasks);
+    struct gt_still_thread *t = GT_MORE(s->task, s->tasks);
     memcpy(&t->registers, &status.pr_reg, sizeof t->registers);
     t->tid = t->own = status.pr_pid;
     t->before.number = -1;
@@ -73,7 +72,9 @@ static void take_auxv(struct gt_still *s, const uint8_t *note, size_t size)
     }
 }
 
-/* How many, the size of a page; of each first address, end, and page of the file; then all names.
+/*
+ * NT_FILE: first the number of files and the page size. Then, for each file, its begin, its end,
+ * and its offset in pages. Then all names.
  */
 static void take_files(struct gt_still *s, const uint8_t *note, size_t size)
 {
@@ -136,7 +137,7 @@ static void take_memory(struct core *c, const ElfW(Phdr) * ph)
         *GT_MORE(c->still->piece, c->still->pieces) = (struct gt_piece){ph->p_vaddr, size, bytes};
 }
 
-/* Which is in no note. */
+/* Adds the vDSO's mapping, which no note has. */
 static void take_vdso(struct gt_still *s, const ElfW(Phdr) * ph)
 {
     if (s->vdso && s->vdso == ph->p_vaddr)
@@ -173,7 +174,7 @@ void gt_core_open(struct gt_still *still, const char *path)
 {
     struct stat st;
     struct core c = {.still = still};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO, too, is none */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO is no core file */
     if (fd < 0 || fstat(fd, &st) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
     c.size = (size_t)st.st_size;

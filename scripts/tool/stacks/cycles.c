@@ -1,23 +1,20 @@
 /*
- * Threads that can never go on. Each waits for one lock or one thread at most: from any of them
- * leads one way, and a deadlock is where it comes round, or ends at a thread that is no more. Only
- * steps count that are certain: those of one moment, without a time at which the wait is over.
- * Where it is only known that another thread has to do something, all of them have to wait.
+ * Finds threads that can never go on. Each thread waits for at most one lock or thread, so one way
+ * leads on from each. A deadlock is a way that returns to its beginning, or ends at a thread that
+ * no longer exists. Only certain steps count: of one moment, and without a timeout. If it is only
+ * known that some other thread has to act, all threads must wait.
  */
+#include "pools.h"
 #include "still.h"
 
+#include "encoder/base/cycle.h"
 #include "encoder/read/need.h"
 
-enum { NOBODY = -1 };
-
-/* Who ends this one's wait, as an index; NOBODY: it ends by itself, or that is not certain. */
-static long next_of(const struct gt_still *s, size_t i)
+/* The thread that has to end this thread's wait. NULL: it may time out, or is not certain. */
+static const void *next_of(const void *still, const void *thread)
 {
-    const struct gt_wait *w = &s->task[i].wait;
-    if (!w->certain || w->owned != GT_OWNER_THREAD)
-        return NOBODY;
-    const struct gt_task *owner = gt_still_task(s, w->owner);
-    return owner ? owner - s->task : NOBODY;
+    const struct gt_wait *w = &((const struct gt_still_thread *)thread)->wait;
+    return w->certain && w->owned == GT_OWNER_THREAD ? gt_still_task(still, w->owner) : NULL;
 }
 
 static struct gt_deadlock *add(struct gt_still *s, const char *kind)
@@ -27,41 +24,21 @@ static struct gt_deadlock *add(struct gt_still *s, const char *kind)
     return d;
 }
 
-static void add_cycle(struct gt_still *s, size_t first)
+static void add_cycle(struct gt_still *s, const struct gt_still_thread *first, bool *stuck)
 {
     struct gt_deadlock *d = add(s, "cycle");
-    size_t i = first;
+    const struct gt_still_thread *t = first;
     do {
+        size_t i = (size_t)(t - s->task);
         *GT_MORE(d->task, d->tasks) = i;
-        i = (size_t)next_of(s, i);
-    } while (i != first);
-}
-
-/* On each way the threads are marked with its number: one that is met again is on a circle. */
-static bool *find_cycles(struct gt_still *s)
-{
-    size_t *way = gt_need(calloc(s->tasks, sizeof *way));
-    bool *stuck = gt_need(calloc(s->tasks, sizeof *stuck));
-    for (size_t start = 0; start < s->tasks; start++) {
-        long i = (long)start;
-        while (i != NOBODY && !way[i]) {
-            way[i] = start + 1;
-            i = next_of(s, (size_t)i);
-        }
-        if (i == NOBODY || way[i] != start + 1)
-            continue;
-        add_cycle(s, (size_t)i);
-        const struct gt_deadlock *d = &s->deadlock[s->deadlocks - 1];
-        for (size_t k = 0; k < d->tasks; k++)
-            stuck[d->task[k]] = true;
-    }
-    free(way);
-    return stuck;
+        stuck[i] = true;
+        t = next_of(s, t);
+    } while (t != first);
 }
 
 /*
- * Whether none of the threads can go on: each waits, without a timeout, for what only another one
- * of them could do. Nothing else is found then, and each counts.
+ * Whether no thread can go on: each waits, without a timeout, for what only another of them could
+ * do. It is used if no other deadlock was found, and every thread counts.
  */
 static bool all_wait(const struct gt_still *s)
 {
@@ -76,7 +53,12 @@ static bool all_wait(const struct gt_still *s)
 
 void gt_find_deadlocks(struct gt_still *s)
 {
-    bool *stuck = find_cycles(s);
+    bool *stuck = gt_need(calloc(s->tasks, sizeof *stuck));
+    for (size_t i = 0; i < s->tasks; i++) {
+        const struct gt_still_thread *entry = gt_cycle_entry(next_of, s, &s->task[i]);
+        if (entry && !stuck[entry - s->task])
+            add_cycle(s, entry, stuck);
+    }
     for (size_t i = 0; i < s->tasks; i++) {
         const struct gt_wait *w = &s->task[i].wait;
         bool gone = w->owned == GT_OWNER_ENDED || w->owned == GT_OWNER_LEFT;
@@ -87,6 +69,7 @@ void gt_find_deadlocks(struct gt_still *s)
         *GT_MORE(d->task, d->tasks) = i;
     }
     free(stuck);
+    gt_find_pools(s);
     if (s->deadlocks || !all_wait(s))
         return;
     struct gt_deadlock *d = add(s, "all");

@@ -1,6 +1,6 @@
 /*
- * What a descriptor of another process is: the name that /proc has for it, and of sockets their
- * addresses. It is looked at when the process runs on, and may be another one by then.
+ * Describes a descriptor of another process: its name in /proc, and the addresses of a socket. The
+ * process runs on, so the descriptor may be another file by now.
  */
 #include "still.h"
 
@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Addresses as they stand in /proc/net: words of 32 bits, in the machine's order. */
+/* An address as /proc/net has it: words of 32 bits, in the machine's byte order. */
 static void address_text(const char *hex, char text[64])
 {
     uint32_t words[4] = {0};
@@ -66,7 +66,7 @@ static const struct {
     {"net/udp6", "udp", inet_line}, {"net/unix", "unix", unix_line},
 };
 
-/* Of one that is in no table: another family's, or not bound yet. */
+/* The protocol of a socket that no table has: of another family, or not bound yet. */
 static void name_protocol(const char *path, char *out, size_t size)
 {
     char protocol[32];

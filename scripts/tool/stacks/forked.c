@@ -1,13 +1,16 @@
 /*
- * Locks that a process was forked with. They have the ids of threads of its parent: one of these
- * has become its first thread, which can give them back; nobody can give back the others'.
+ * Locks that were held when the process forked. Their owners have ids of threads of the parent. One
+ * of those threads, the one that forked, became the first thread of this process, and can unlock
+ * its locks. No thread can unlock the others' locks.
  *
- * Which one that was nobody tells. But the copy stands where the thread stood: where libc keeps the
- * id of our first thread, the parent has that of the one that forked, as long as it lives. It has
- * to be older than the process: others may stand there by now, or the parent may be another one.
+ * Nothing records which thread forked. But libc's data of the first thread is where that thread has
+ * it in the parent. At the address where libc keeps the id of our first thread, the parent has the
+ * id of the thread that forked, as long as that thread lives. That thread must be older than this
+ * process: else another thread may have taken its place, or the parent is another process.
  */
 #include "still.h"
 
+#include "encoder/base/glibc.h"
 #include "scripts/tool/alone.h"
 
 #include <fcntl.h>
@@ -35,7 +38,7 @@ bool gt_is_forked(pid_t pid)
     return read_stat(pid, &stat) && stat.flags & GT_FORKED;
 }
 
-/* Within a tick ids count up, but where they begin again. */
+/* Whether the thread is older. Within one tick ids count up, unless they start again. */
 static bool is_older(pid_t tid, pid_t than)
 {
     enum { NEAR = 10000 };
@@ -50,7 +53,8 @@ static bool was_before(pid_t tid, pid_t parent, pid_t child)
     return tid > 0 && gt_status_of(tid, "Tgid:") == parent && is_older(tid, child);
 }
 
-enum { WORDS = 256 }; /* of what libc knows of a thread, which begins with the thread's pointer */
+/* Words read of libc's data of a thread, from the thread pointer on. */
+enum { WORDS = GT_TCB_HAS_ID / sizeof(uint32_t) };
 
 static bool read_thread(pid_t pid, uint64_t at, uint32_t words[WORDS])
 {
@@ -63,11 +67,11 @@ static bool read_thread(pid_t pid, uint64_t at, uint32_t words[WORDS])
     return size == WORDS * sizeof *words;
 }
 
-/* Which of the parent's threads has become our first one; 0: not known. */
+/* The parent's thread that forked and became our first thread; 0: not known. */
 static pid_t forker_of(const struct gt_still *s, pid_t parent)
 {
     uint32_t ours[WORDS], theirs[WORDS];
-    const struct gt_task *first = gt_still_task(s, s->pid);
+    const struct gt_still_thread *first = gt_still_task(s, s->pid);
     uint64_t at = first && first->own == s->pid ? gt_registers_thread(&first->registers) : 0;
     if (!at || parent <= 0 || !read_thread(s->pid, at, ours) || !read_thread(parent, at, theirs))
         return 0;

@@ -1,10 +1,10 @@
 /*
- * See frame.h. Of a thread that was not stopped the stack pointer is known, but no frame pointer. A
- * function with one has set it to its stack pointer at the beginning, and then pushed registers and
- * made room: by how much, its first instructions say. So it is to be found above the stack pointer
- * that the function had at its call; and it is the right one, if the return address beside it is
- * that of a call to this very function. (Where the call is by a register, any function may be
- * meant. Then the frame's size has to do.)
+ * See frame.h. Of a thread that was not stopped, the stack pointer is known but no frame pointer. A
+ * function with a frame pointer sets it to the stack pointer at its beginning. Then it pushes
+ * registers and makes room: its first instructions say how much. So the frame pointer is a known
+ * distance above the stack pointer that the function had at its call. A candidate is right if the
+ * return address beside it follows a call to this very function. (A call through a register may be
+ * to any function. Then the size of the frame must do.)
  */
 #include "frame.h"
 
@@ -19,8 +19,8 @@ struct function {
     const struct gt_still *still;
     Dwarf_CFI *cfi;
     Dwarf_Addr bias;
-    uint64_t entry, set;       /* where it begins, and where its frame pointer is set */
-    uint64_t room[CANDIDATES]; /* so far below that its stack pointer may be */
+    uint64_t entry, set;       /* its first address, and where its frame pointer is set */
+    uint64_t room[CANDIDATES]; /* possible distances from its stack pointer up to the frame */
     unsigned rooms;
 };
 
@@ -34,7 +34,7 @@ static bool read_at(const struct gt_still *s, uint64_t at, void *to, size_t size
 
 enum row { NO_ROW, BY_FRAME, BY_STACK, OTHER_ROW };
 
-/* By what a caller's frame is found there, and from where on that is so. */
+/* How the caller's frame is found at pc, and from which address on. */
 static enum row row_at(const struct gt_elfutils *dw, const struct function *f, uint64_t pc,
                        uint64_t *begin, Dwarf_Frame **row)
 {
@@ -56,7 +56,7 @@ static enum row row_at(const struct gt_elfutils *dw, const struct function *f, u
                                         : OTHER_ROW;
 }
 
-/* How many registers it keeps below its frame pointer, as far as the lowest one tells. */
+/* The bytes of registers that the function saves below its frame pointer, by the lowest one. */
 static uint64_t kept_below(const struct gt_elfutils *dw, Dwarf_Frame *row)
 {
     static const int saved[] = {3, 12, 13, 14, 15};
@@ -84,7 +84,7 @@ static void add_room(struct function *f, uint64_t room)
         f->room[f->rooms++] = room;
 }
 
-/* sub $n,%rsp, where there may be one. */
+/* Finds every "sub $n,%rsp" in the prologue: one of them makes the room. */
 static void find_rooms(struct function *f, const uint8_t *code, size_t size, uint64_t kept)
 {
     for (size_t i = 0; i + 7 <= size; i++) {
@@ -100,7 +100,7 @@ static void find_rooms(struct function *f, const uint8_t *code, size_t size, uin
     add_room(f, kept);
 }
 
-/* false: it sets no frame pointer, or not as compilers do. */
+/* Examines the function's prologue. False: it sets no frame pointer, or not as compilers do. */
 static bool look_at_function(const struct gt_elfutils *dw, Dwfl *dwfl, struct function *f,
                              uint64_t pc)
 {
@@ -127,7 +127,7 @@ static bool look_at_function(const struct gt_elfutils *dw, Dwfl *dwfl, struct fu
 /* Its caller ------------------------------------------------------------------------------------
  */
 
-/* Where a stub of the linker's leads, or that itself. */
+/* The target of a linker's stub; or `target` itself. */
 static uint64_t behind_stub(const struct function *f, uint64_t target)
 {
     uint8_t code[16];
@@ -147,10 +147,10 @@ static uint64_t behind_stub(const struct function *f, uint64_t target)
 static bool is_entry(const struct function *f, uint64_t target)
 {
     target = behind_stub(f, target);
-    return target == f->entry || target == f->entry + 4; /* behind the landing pad */
+    return target == f->entry || target == f->entry + 4; /* behind the endbr64 */
 }
 
-/* call *…: of so many bytes, by its second and third one, which say what is to follow. */
+/* The length of an indirect call by its ModRM and SIB bytes; 0: it is no call. */
 static size_t length_of_call(uint8_t modrm, uint8_t sib)
 {
     static const size_t more[] = {0, 1, 4, 0};
@@ -162,7 +162,7 @@ static size_t length_of_call(uint8_t modrm, uint8_t sib)
     return 2 + more[mode] + scaled + (mode == 0 && base == 5 ? 4 : 0);
 }
 
-/* Whether a call to this function, or to one that only its caller knew, is before that address. */
+/* Whether a call ends at `back` that calls this function, or an address only known at run time. */
 static bool is_called_before(const struct function *f, uint64_t back)
 {
     uint8_t code[8];
@@ -187,7 +187,10 @@ static bool is_called_before(const struct function *f, uint64_t back)
 /* Candidates ------------------------------------------------------------------------------------
  */
 
-/* For a stack pointer of the function's at its call; 0: none; 1: more than one. */
+/*
+ * Looks for the frame pointer, with sp as the function's stack pointer at its call. 0: none; 1:
+ * several.
+ */
 static uint64_t find(const struct function *f, uint64_t sp, uint64_t found)
 {
     for (unsigned i = 0; i < f->rooms; i++) {
@@ -200,7 +203,7 @@ static uint64_t find(const struct function *f, uint64_t sp, uint64_t found)
 }
 
 uint64_t gt_frame_pointer(const struct gt_elfutils *dw, Dwfl *dwfl, const struct gt_still *still,
-                          const struct gt_task *t)
+                          const struct gt_still_thread *t)
 {
     enum { FAR = 4096 };
     struct function f = {.still = still};
@@ -223,7 +226,7 @@ uint64_t gt_frame_pointer(const struct gt_elfutils *dw, Dwfl *dwfl, const struct
 #else
 
 uint64_t gt_frame_pointer(const struct gt_elfutils *dw, Dwfl *dwfl, const struct gt_still *still,
-                          const struct gt_task *t)
+                          const struct gt_still_thread *t)
 {
     (void)dw;
     (void)dwfl;

@@ -1,16 +1,14 @@
-/* The frame pointer of a thread that was not stopped, for unwinding.c. */
-#ifndef GT_FRAME_H
-#define GT_FRAME_H
+/* Finds the frame pointer of a thread that was not stopped, for unwinding.c. */
+#pragma once
 
 #include "still.h"
 
-#include "symbolize/elfutils.h"
+#include "symbolize/elf/elfutils.h"
 
 /*
- * Within gt_elfutils_enter: the frame pointer in the outermost of the task's frames so far, which
- * has one and whose caller nothing tells without it. 0: it has none, or nothing is certain.
+ * Call it within gt_elfutils_enter. Returns the frame pointer in the outermost frame of the task
+ * that was found so far. Without the frame pointer, that frame's caller cannot be found. 0: the
+ * function uses no frame pointer, or several values are possible.
  */
 uint64_t gt_frame_pointer(const struct gt_elfutils *dw, Dwfl *dwfl, const struct gt_still *still,
-                          const struct gt_task *task);
-
-#endif
+                          const struct gt_still_thread *task);

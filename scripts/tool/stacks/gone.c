@@ -1,6 +1,6 @@
 /*
- * Threads of a process that was killed, out of its black box: what each did when it wrote last, and
- * the stack of that; of one that ran nothing but that.
+ * The threads of a killed process, from its black box: what each did when it last wrote an event,
+ * and the stack of that event. A thread that was running has no stack.
  */
 #include "recent.h"
 #include "still.h"
@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "": it gave itself none. Names of threads are no longer, but that of a whole process may be. */
+/* Sets a thread's name; if it has none, that of the process, which may be longer. */
 static void set_name(char to[17], const char *name, const char *otherwise)
 {
     snprintf(to, 17, "%.16s", *name ? name : otherwise);
 }
 
-static void set_stack(struct gt_task *task, const struct gt_callers *stack)
+static void set_stack(struct gt_still_thread *task, const struct gt_callers *stack)
 {
     task->frame = gt_need(calloc(stack->n + 1, sizeof *task->frame));
     for (uint32_t i = 0; i < stack->n; i++) {
@@ -29,7 +29,7 @@ static void set_stack(struct gt_task *task, const struct gt_callers *stack)
     }
 }
 
-/* What is there, by what the thread has called. */
+/* The kind of lock, by the name of the function that the thread called. */
 static enum gt_wait_kind kind_of(const char *called)
 {
     static const struct {
@@ -47,8 +47,8 @@ static enum gt_wait_kind kind_of(const char *called)
 }
 
 /*
- * What it waits for, as it said when it began, and who had that. Who has it still: giving it up
- * would have ended a wait for it.
+ * What the thread waits for, and its holder when the wait began. The holder holds it still if no
+ * wait for it has ended since: an unlock would have ended one.
  */
 static void set_wait(struct gt_wait *wait, const struct gt_threads *threads,
                      const struct gt_thread_state *t)
@@ -74,7 +74,7 @@ static void add_task(struct gt_still *still, const struct gt_threads *threads,
                      const struct gt_thread_state *t)
 {
     bool waits = t->state == GT_G_WAITING || t->state == GT_G_SYSCALL;
-    struct gt_task *task = GT_MORE(still->task, still->tasks);
+    struct gt_still_thread *task = GT_MORE(still->task, still->tasks);
     task->tid = task->own = (pid_t)t->thread;
     task->state = waits ? GT_WAITS : GT_RUNS;
     set_name(task->name, t->name, still->name);

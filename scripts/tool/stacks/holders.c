@@ -1,17 +1,23 @@
 /*
- * Who ends a wait where the lock itself does not say so, but memory beside it or the stacks do:
+ * Finds which thread can end a wait if the lock itself does not say so. Memory beside the lock or
+ * the stacks say it:
  *
- *   stdio's lock       has the address of its owner's thread behind it
- *   Python's GIL       knows the state of the thread that had it last, before its condition
- *   a local static     is being made by the thread that is inside of its function
+ *   stdio's lock     The address of its owner's thread is behind it.
+ *   Python's GIL     The state of its last owner is before its condition variable.
+ *   Python's RLock   From 3.14 on it has its owner; its address is before the waiter's semaphore.
+ *   a local static   The thread inside its function initializes it.
+ *   a rwlock         It only counts readers. A thread with its address on the stack may be one.
  *
- * waits.c has found what each thread waits for; this is asked next.
+ * waits.c has found before what each thread waits for.
  */
 #include "holders.h"
 
+#include "encoder/base/glibc.h"
+#include "preload/control/control.h"
+
 #include <string.h>
 
-static const struct gt_task *by_thread(const struct gt_still *s, uint64_t thread)
+static const struct gt_still_thread *by_thread(const struct gt_still *s, uint64_t thread)
 {
     for (size_t i = 0; thread && i < s->tasks; i++) {
         if (gt_registers_thread(&s->task[i].registers) == thread)
@@ -20,7 +26,7 @@ static const struct gt_task *by_thread(const struct gt_still *s, uint64_t thread
     return NULL;
 }
 
-static bool has_function(const struct gt_task *t, const char *name, size_t depth)
+static bool has_function(const struct gt_still_thread *t, const char *name, size_t depth)
 {
     for (size_t i = 0; i < t->frames && i < depth; i++) {
         if (strcmp(t->frame[i].function, name) == 0)
@@ -29,7 +35,8 @@ static bool has_function(const struct gt_task *t, const char *name, size_t depth
     return false;
 }
 
-static void hold(struct gt_task *t, const struct gt_task *owner, enum gt_wait_kind kind)
+static void hold(struct gt_still_thread *t, const struct gt_still_thread *owner,
+                 enum gt_wait_kind kind)
 {
     t->wait.kind = kind;
     t->wait.owned = GT_OWNER_THREAD;
@@ -39,21 +46,15 @@ static void hold(struct gt_task *t, const struct gt_task *owner, enum gt_wait_ki
 
 /* stdio ---------------------------------------------------------------------------------------- */
 
-/* _IO_lock_t of glibc. */
-struct stdio_lock {
-    int32_t lock, count;
-    uint64_t owner;
-};
-
-static bool stdio(const struct gt_still *s, struct gt_task *t)
+static bool stdio(const struct gt_still *s, struct gt_still_thread *t)
 {
-    struct stdio_lock l;
+    struct gt_stdio_lock l;
     if (!has_function(t, "__GI___lll_lock_wait_private", 4) &&
         !has_function(t, "__lll_lock_wait_private", 4))
         return false;
-    if (!gt_still_read(s, t->wait.address, &l, sizeof l) || l.lock != 2 || l.count < 1)
+    if (!gt_still_read(s, t->wait.address, &l, sizeof l) || l.word != GT_LLL_AWAITED || l.count < 0)
         return false;
-    const struct gt_task *owner = by_thread(s, l.owner);
+    const struct gt_still_thread *owner = by_thread(s, l.owner);
     if (owner)
         hold(t, owner, GT_WAIT_STDIO);
     return owner;
@@ -61,7 +62,7 @@ static bool stdio(const struct gt_still *s, struct gt_task *t)
 
 /* The GIL -------------------------------------------------------------------------------------- */
 
-/* struct _gil_runtime_state, up to its condition, of Python 3.7 to 3.14. */
+/* Python's struct _gil_runtime_state up to its condition variable, 3.7 to 3.14. */
 struct gil {
     uint64_t interval, last_holder;
     int32_t locked;
@@ -71,16 +72,16 @@ struct gil {
 static const char *const takes_gil[] = {"take_gil", "PyEval_RestoreThread", "PyEval_AcquireThread",
                                         "PyGILState_Ensure", "_PyEval_EvalFrameDefault"};
 
-/* The thread that this state of Python's is of: its pthread_t stands in it. */
-static const struct gt_task *by_state(const struct gt_still *s, uint64_t state)
+/* The thread that a Python thread state belongs to: the state contains its pthread_t. */
+static const struct gt_still_thread *by_state(const struct gt_still *s, uint64_t state)
 {
     enum { WORDS = 64 };
     uint64_t words[WORDS];
-    const struct gt_task *found = NULL;
+    const struct gt_still_thread *found = NULL;
     if (!gt_still_peek(s, state, words, sizeof words))
         return NULL;
     for (size_t i = 0; i < WORDS; i++) {
-        const struct gt_task *t = by_thread(s, words[i]);
+        const struct gt_still_thread *t = by_thread(s, words[i]);
         if (t && found && t != found)
             return NULL;
         found = t ? t : found;
@@ -88,7 +89,7 @@ static const struct gt_task *by_state(const struct gt_still *s, uint64_t state)
     return found;
 }
 
-static bool gil(const struct gt_still *s, struct gt_task *t)
+static bool gil(const struct gt_still *s, struct gt_still_thread *t)
 {
     enum { DEPTH = 8 };
     struct gil g;
@@ -98,31 +99,64 @@ static bool gil(const struct gt_still *s, struct gt_task *t)
     if (t->wait.kind != GT_WAIT_COND || !takes ||
         !gt_still_peek(s, t->wait.address - sizeof g, &g, sizeof g) || g.locked != 1)
         return false;
-    const struct gt_task *owner = by_state(s, g.last_holder);
+    const struct gt_still_thread *owner = by_state(s, g.last_holder);
     if (!owner || owner == t)
         return false;
     hold(t, owner, GT_WAIT_GIL);
-    t->wait.timed = false; /* it waits again and again */
+    t->wait.timed = false; /* the wait repeats until the GIL is free */
     return true;
 }
 
-uint64_t gt_gil_turn(const struct gt_still *s, const struct gt_task *t)
+uint64_t gt_gil_turn(const struct gt_still *s, const struct gt_still_thread *t)
 {
     struct gil g;
     bool held = gt_still_peek(s, t->wait.address - sizeof g, &g, sizeof g) && g.locked == 1;
-    const struct gt_task *owner = held ? by_state(s, g.last_holder) : NULL;
+    const struct gt_still_thread *owner = held ? by_state(s, g.last_holder) : NULL;
     return owner && owner->tid == t->wait.owner ? g.switches + 1 : 0;
+}
+
+/* RLock: see preload/stacks/pymutex.c ---------------------------------------------------------- */
+
+static bool has_text(const struct gt_still *s, uint64_t pointer, const char *text)
+{
+    char there[32];
+    uint64_t at;
+    size_t size = strlen(text) + 1;
+    return size <= sizeof there && gt_still_peek(s, pointer, &at, sizeof at) &&
+           gt_still_peek(s, at, there, size) && memcmp(there, text, size) == 0;
+}
+
+static bool rlock(const struct gt_still *s, struct gt_still_thread *t)
+{
+    enum { DEPTH = 8, NAME = 24, FREE_THREADED_NAME = 40 };
+    static const char name[] = "_thread.RLock";
+    uint64_t lock, at = t->wait.address - sizeof lock;
+    struct {
+        uint64_t type, mutex, owner;
+    } r;
+    if (!has_function(t, "_PySemaphore_Wait", DEPTH) || !gt_still_read(s, at, &lock, sizeof lock) ||
+        !gt_still_peek(s, lock - sizeof r.type, &r, sizeof r) ||
+        !(has_text(s, r.type + NAME, name) || has_text(s, r.type + FREE_THREADED_NAME, name)))
+        return false;
+    const struct gt_still_thread *owner = by_thread(s, r.owner);
+    bool timed = t->wait.timed;
+    if (!owner)
+        return false;
+    hold(t, owner, GT_WAIT_MUTEX);
+    t->wait.address = lock;
+    t->wait.certain = !timed;
+    return true;
 }
 
 /* Local statics -------------------------------------------------------------------------------- */
 
-static bool acquires(const struct gt_task *t, size_t i)
+static bool acquires(const struct gt_still_thread *t, size_t i)
 {
     return strncmp(t->frame[i].function, "__cxa_guard_acquire", 19) == 0;
 }
 
-/* Whether it is inside of that function, and has called another one from there than for a guard. */
-static bool is_inside(const struct gt_task *t, const struct gt_place *function)
+/* Whether the thread is inside that function, and not just waiting for the guard there. */
+static bool is_inside(const struct gt_still_thread *t, const struct gt_place *function)
 {
     for (size_t i = 1; i < t->frames; i++) {
         if (strcmp(t->frame[i].function, function->function) == 0 &&
@@ -132,12 +166,15 @@ static bool is_inside(const struct gt_task *t, const struct gt_place *function)
     return false;
 }
 
-/* One of all that are inside makes it; if that is only one, and no stack is cut, it is known. */
-static bool guard(const struct gt_still *s, struct gt_task *t)
+/*
+ * One of the threads inside the function initializes the static. Only if there is exactly one, and
+ * no stack is cut, the owner is known.
+ */
+static bool guard(const struct gt_still *s, struct gt_still_thread *t)
 {
     enum { DEPTH = 4 };
     size_t at = 0;
-    const struct gt_task *owner = NULL;
+    const struct gt_still_thread *owner = NULL;
     while (at < t->frames && at < DEPTH && !acquires(t, at))
         at++;
     if (at + 1 >= t->frames || at == DEPTH)
@@ -156,15 +193,98 @@ static bool guard(const struct gt_still *s, struct gt_task *t)
     return true;
 }
 
+/* Readers ----------------------------------------------------------------------------------------
+ */
+
+uint64_t gt_frame_begins(const struct gt_still *s, const struct gt_still_thread *t, size_t frame)
+{
+    uint64_t word, found = 0;
+    gt_still_prefer(t);
+    for (uint64_t at = gt_registers_sp(&t->registers);
+         frame < t->frames && gt_still_read(s, at, &word, sizeof word); at += sizeof word)
+        found = word == t->frame[frame].pc + 1 ? at : found;
+    return found;
+}
+
+bool gt_is_our_thread(const struct gt_still_thread *t)
+{
+    return strcmp(t->name, GT_CONTROL_THREAD) == 0 && t->frames > 1 &&
+           strstr(t->frame[1].module, "/libgotrace");
+}
+
+/*
+ * Index of a waiter's frames above the function that wants the lock, which has its address anyway.
+ */
+static size_t callers_of(const struct gt_still_thread *t)
+{
+    enum { DEPTH = 16 };
+    size_t i = 0;
+    for (size_t k = 0; k < t->frames && k < DEPTH; k++)
+        i = strstr(t->frame[k].function, "rwlock_") ? k + 1 : i;
+    while (i < t->frames && strncmp(t->frame[i].function, "std::", 5) == 0)
+        i++;
+    uint64_t pc = i < t->frames ? t->frame[i].pc : 0;
+    while (i < t->frames && t->frame[i].pc == pc) /* also functions inlined there */
+        i++;
+    return i;
+}
+
+static bool waits_for(const struct gt_still_thread *t, uint64_t lock)
+{
+    return t->wait.kind == GT_WAIT_RWLOCK && t->wait.address == lock;
+}
+
+static bool has_lock(const struct gt_still *s, const struct gt_still_thread *t, uint64_t lock)
+{
+    uint64_t word, at = gt_registers_sp(&t->registers);
+    if (waits_for(t, lock))
+        at = gt_frame_begins(s, t, callers_of(t));
+    gt_still_prefer(t);
+    for (; at && gt_still_read(s, at, &word, sizeof word); at += sizeof word) {
+        if (word == lock)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the thread may be a reader, if no stack has the lock's address. */
+static bool may_read(const struct gt_still_thread *t, uint64_t lock)
+{
+    bool writes = false;
+    for (size_t i = 0; waits_for(t, lock) && i < t->frames && i < 8; i++)
+        writes |= strstr(t->frame[i].function, "wrlock") != NULL;
+    return !writes;
+}
+
+/* Finds as many threads as the lock has readers. If there are more candidates, none is named. */
+static void readers(const struct gt_still *s, struct gt_still_thread *t)
+{
+    struct gt_wait *w = &t->wait;
+    for (int pass = 0; pass < 2 && !w->reading; pass++) {
+        for (size_t i = 0; i < s->tasks; i++) {
+            const struct gt_still_thread *other = &s->task[i];
+            if (!gt_is_our_thread(other) &&
+                (pass ? may_read(other, w->address) : has_lock(s, other, w->address)))
+                *GT_MORE(w->reader, w->reading) = other->tid;
+        }
+    }
+    if (w->reading != w->readers)
+        w->reading = 0;
+}
+
 /* All ------------------------------------------------------------------------------------------ */
 
-void gt_find_holder(const struct gt_still *s, struct gt_task *t)
+void gt_find_holder(const struct gt_still *s, struct gt_still_thread *t)
 {
+    if (t->wait.readers && t->wait.kind == GT_WAIT_RWLOCK)
+        readers(s, t);
     if (t->wait.owned != GT_OWNER_UNKNOWN || t->wait.readers || !t->wait.address)
         return;
     gt_still_prefer(t);
     if (t->wait.kind == GT_WAIT_COND)
         gil(s, t);
-    else if (t->wait.kind == GT_WAIT_FUTEX && !stdio(s, t))
+    else if (t->wait.kind == GT_WAIT_SEMAPHORE)
+        rlock(s, t);
+    else if (t->wait.kind == GT_WAIT_FUTEX && !stdio(s, t) && !rlock(s, t))
         guard(s, t);
 }

@@ -1,14 +1,14 @@
 /*
- * See loaded.h. The headers at the beginning of each mapped file tell where its segments are and
- * which build it is; a file with the same headers is the one that was loaded, whatever lies at its
- * path by now, and in whichever mount namespace that is.
+ * See loaded.h. The headers at the beginning of each mapped file say where its segments are and
+ * which build it is. A file with the same headers is the one that was loaded, whatever is at its
+ * path now, and in whichever mount namespace it is.
  */
 #include "loaded.h"
 
 #include "scripts/tool/tool.h"
 
-#include "symbolize/image.h"
-#include "symbolize/modules.h"
+#include "symbolize/elf/image.h"
+#include "symbolize/elf/modules.h"
 
 #include "encoder/base/strbuf.h"
 #include "encoder/read/need.h"
@@ -22,7 +22,7 @@
 
 enum { HEAD = 4096 };
 
-/* The beginning of a file, as far as it is readable: the rest is zeros. */
+/* The beginning of a file; unreadable bytes are zero. */
 struct head {
     char bytes[HEAD];
 };
@@ -36,7 +36,7 @@ static const ElfW(Ehdr) * header_of(const struct head *head)
     return good ? eh : NULL;
 }
 
-/* Opens no device: that may do something. */
+/* Reads the head of a regular file. Opening a device could have effects. */
 static bool head_of_file(const char *path, struct head *head)
 {
     struct stat st;
@@ -50,7 +50,7 @@ static bool head_of_file(const char *path, struct head *head)
     return n > 0 && header_of(head);
 }
 
-/* A core file may leave out what is in the file. */
+/* Reads the head of a mapping. A core file may leave out pages that are in the file. */
 static bool head_at(const struct gt_still *s, const struct gt_mapping *m, struct head *head)
 {
     if (gt_still_read(s, m->lo, head->bytes, HEAD))
@@ -58,7 +58,7 @@ static bool head_at(const struct gt_still *s, const struct gt_mapping *m, struct
     return s->core && head_of_file(m->path, head);
 }
 
-/* What its segments and notes say, when the file begins at lo. */
+/* Fills in what the segments and notes say, with the file's begin at lo. */
 static bool measure(struct gt_loaded *m, const struct head *head)
 {
     const ElfW(Ehdr) *eh = header_of(head);
@@ -106,7 +106,7 @@ static const char *text(const char *format, ...)
     return gt_need(made);
 }
 
-/* In no file: what was copied of it becomes one. */
+/* The vDSO is in no file: its copy becomes one. */
 static const char *path_of_vdso(const struct gt_still *s, const struct gt_mapping *m)
 {
     int fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -118,7 +118,7 @@ static const char *path_of_vdso(const struct gt_still *s, const struct gt_mappin
     return NULL;
 }
 
-/* Under any of these paths it may be, the last two when its own leads nowhere any more. */
+/* Finds a path that leads to the loaded file. The last two work if its own path no longer does. */
 static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
                            const struct gt_loaded *l, const struct head *head)
 {
@@ -138,7 +138,7 @@ static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
     return NULL;
 }
 
-/* Of a file that is known to be the one: Go's linker has it in a section only. */
+/* Reads the build ID from the file that was found: Go's linker puts it only into a section. */
 static void take_build_id(struct gt_loaded *l)
 {
     struct gt_image image = {.base = NULL};
@@ -150,8 +150,8 @@ static void take_build_id(struct gt_loaded *l)
 }
 
 /*
- * Whether its code is where it should be: else this is one page of it, or a file that is read. Such
- * a one may be there as a whole, in one mapping; a loader gives each segment its own.
+ * Whether the code is mapped where the headers say. Else it may be one page of the file, or a file
+ * that is only read. Such a file may be mapped as a whole; a loader maps each segment separately.
  */
 static bool runs(const struct gt_still *s, const struct gt_loaded *l)
 {

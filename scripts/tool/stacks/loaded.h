@@ -1,21 +1,18 @@
-/* Which ELF files a process has loaded, where, and where they can be read. */
-#ifndef GT_LOADED_H
-#define GT_LOADED_H
+/* The ELF files that a process has loaded: where in memory, and where they can be read. */
+#pragma once
 
 #include "still.h"
 
 struct gt_loaded {
     uint64_t lo, hi, bias;
-    uint64_t code, code_offset; /* an address of code, and where in the file that is */
-    const char *name;           /* as the process calls it */
-    const char *path;           /* where we read it; NULL: nowhere */
+    uint64_t code, code_offset; /* an address of code, and its offset in the file */
+    const char *name;           /* the path that the process has for it */
+    const char *path;           /* the path where it can be read; NULL: nowhere */
     uint8_t build_id[32], build_id_len;
 };
 
-/* All of them; *n: how many. */
+/* All loaded files. *n: their number. */
 struct gt_loaded *gt_loaded_find(const struct gt_still *still, size_t *n);
 
-/* Tells symbolize/ of it. */
+/* Makes the file known to symbolize/. */
 void gt_loaded_announce(const struct gt_loaded *m);
-
-#endif

@@ -1,11 +1,9 @@
-/*
- * See recent.h. The recorder writes a file, as for `gotrace snapshot`, which is read and removed.
- */
+/* See recent.h. The recorder writes a file, as for `gotrace snapshot`. It is read and removed. */
 #include "recent.h"
 
 #include "scripts/tool/json.h"
 #include "scripts/tool/names/later.h"
-#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 
@@ -19,20 +17,20 @@
 #include <unistd.h>
 
 static struct {
-    unsigned last; /* so many waits of each thread */
+    unsigned last; /* number of waits of each thread */
     struct gt_trace trace;
     struct gt_threads threads;
     struct gt_memo by_tid;   /* → struct recent */
     struct gt_memo given_up; /* by lock: see gt_recent_given_up */
 } all;
 
-/* A thread's last waits and calls, as a ring. */
+/* A ring with a thread's last waits and calls. */
 struct recent {
-    const struct gt_thread_state *thread; /* the last one of that id */
+    const struct gt_thread_state *thread; /* the last thread with that tid */
     uint64_t n;
     struct past {
         struct gt_span span;
-        const struct gt_lock_state *lock; /* that it was for; or NULL */
+        const struct gt_lock_state *lock; /* the lock waited for; or NULL */
     } past[];
 };
 
@@ -60,7 +58,7 @@ static void add(void *arg, const struct gt_span *span)
         r->past[r->n++ % all.last] = (struct past){*span, span->wanted ? span->wanted->lock : NULL};
 }
 
-/* The program has to be able to write there, whosever it is. */
+/* Makes a directory in which the program can write, whichever user it runs as. */
 static void make_directory(char *directory, pid_t pid)
 {
     char proc[64];
@@ -72,7 +70,7 @@ static void make_directory(char *directory, pid_t pid)
         gt_fail(GT_EXIT_FAILED, "cannot give %s away: %s", directory, strerror(errno));
 }
 
-/* What `gotrace snapshot` says of that is for standard error only. Its status. */
+/* Runs `gotrace snapshot`, without its standard output. Returns its status. */
 static int take_snapshot(pid_t pid, const char *path)
 {
     char number[16];
@@ -120,7 +118,7 @@ void gt_recent_read(pid_t pid, unsigned last)
     unlink(path);
     rmdir(directory);
     if (status)
-        exit(status); /* it has said why */
+        exit(status); /* it has printed why */
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
     gt_later_fill_in(&all.trace);
@@ -137,7 +135,7 @@ static void print_site(FILE *out, const struct gt_callers *stack)
         fprintf(out, " (%s:%llu)", basename(site->file), (unsigned long long)site->line);
 }
 
-/* NULL: nothing is known. */
+/* NULL: the recorder does not know the thread. */
 static const struct recent *find(pid_t tid)
 {
     const struct recent *r = (void *)(uintptr_t)gt_memo_find(&all.by_tid, (uint64_t)tid);

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* What a call returns inside the kernel that is to be made again if no handler runs; it never gets
- * out to programs, and so stands in no header for them. */
+/*
+ * Results inside the kernel of calls that are to be repeated if no signal handler runs. Programs
+ * never see them, so no header for programs has them.
+ */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
 
 #if defined(__x86_64__)
@@ -25,10 +27,10 @@ uint64_t gt_registers_thread(const struct user_regs_struct *r)
     return r->fs_base;
 }
 
-/* tcbhead_t of glibc, whose address stands in it twice: the ABI has the first one. */
-bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at, const uint64_t words[3])
+bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at,
+                             const struct gt_tcb_head *head)
 {
-    bool good = words[0] == at && words[2] == at;
+    bool good = head->tcb == at && head->self == at;
     if (good)
         r->fs_base = at;
     return good;
@@ -98,7 +100,7 @@ struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct 
     return call;
 }
 
-/* The kernel still has to look at this: with a handler to run it will be EINTR. */
+/* The kernel looks at this result once more: if a handler has to run, the call returns EINTR. */
 void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call)
 {
     (void)call;
@@ -123,11 +125,12 @@ uint64_t gt_registers_thread(const struct user_regs_struct *r)
     return 0;
 }
 
-bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at, const uint64_t words[3])
+bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at,
+                             const struct gt_tcb_head *head)
 {
     (void)r;
     (void)at;
-    (void)words;
+    (void)head;
     return false;
 }
 
@@ -163,8 +166,8 @@ unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SA
 }
 
 /*
- * The first argument makes room for the result, and what the kernel will make again it has set up
- * before it stops: then the instruction of the call is the next one.
+ * The result overwrites the first argument. A call that the kernel will repeat is set up before the
+ * thread stops: the next instruction is then the call.
  */
 struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
                                  bool *eintr)

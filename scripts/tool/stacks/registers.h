@@ -1,19 +1,20 @@
 /*
- * A stopped thread's registers: the one place of `gotrace stacks` where architectures differ.
+ * A stopped thread's registers: the one place of `gotrace stacks` that depends on the architecture.
  */
-#ifndef GT_REGISTERS_H
-#define GT_REGISTERS_H
+#pragma once
+
+#include "encoder/base/glibc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/user.h>
 
-enum { GT_CALL_NONE = -1, GT_CALL_RUNNING = -2 }; /* the latter: it may be in any or none */
+enum { GT_CALL_NONE = -1, GT_CALL_RUNNING = -2 }; /* RUNNING: it may be in any call or none */
 
 struct gt_call {
     long number; /* less than 0: none */
     uint64_t argument[6];
-    uint64_t sp, pc; /* where it was made; only as /proc/PID/syscall tells it */
+    uint64_t sp, pc; /* where the call was made; only from /proc/PID/syscall */
 };
 
 enum { GT_DWARF_REGISTERS = 33, GT_SAVED_REGISTERS = 10 };
@@ -21,37 +22,38 @@ enum { GT_DWARF_REGISTERS = 33, GT_SAVED_REGISTERS = 10 };
 uint64_t gt_registers_pc(const struct user_regs_struct *r);
 uint64_t gt_registers_sp(const struct user_regs_struct *r);
 
-/* Where libc's own of the thread begins; 0: these registers do not tell. */
+/* The address of libc's own data of the thread (struct pthread); 0: these registers do not tell. */
 uint64_t gt_registers_thread(const struct user_regs_struct *r);
 
-/* Sets that, if these first words of what lies there, at, are those of libc's; false: no such. */
-bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at, const uint64_t words[3]);
+/*
+ * Sets that address to `at` if `head`, read from there, looks like libc's data; else returns false.
+ */
+bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at,
+                             const struct gt_tcb_head *head);
 
-/* In DWARF's order; how many. */
+/* Stores the registers in DWARF's order. Returns their number. */
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS]);
 
-/* Of a thread that can only be asked for its call: what that tells, and 0. */
+/* The registers that a call tells, for a thread that was not stopped. The others are 0. */
 struct user_regs_struct gt_registers_of_call(const struct gt_call *call);
 
-/* Whether that tells this one, by its place in DWARF's order. */
+/* Whether gt_registers_of_call knows the register with that number in DWARF's order. */
 bool gt_registers_in_call(unsigned dwarf);
 
-/* The frame pointer, when that has been found by other means. */
+/* Sets the frame pointer, once frame.c has found it. */
 void gt_registers_set_frame(struct user_regs_struct *r, uint64_t frame);
-enum { GT_DWARF_FRAME = 6 }; /* its place in DWARF's order, on x86-64 */
+enum { GT_DWARF_FRAME = 6 }; /* its number in DWARF's order, on x86-64 */
 
-/* Those that a function keeps for its caller; how many. */
+/* Stores the registers that a function preserves for its caller. Returns their number. */
 unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS]);
 
 /*
- * The system call that the thread was in when it was stopped and that is not over. `before`: what
- * it was in a moment earlier; number -1: nothing is known of that. *eintr: the kernel has made it
- * fail with EINTR, since the thread was to stop.
+ * The system call that the thread was in when it was stopped, if that call is not over. before: the
+ * call that the thread was in a moment earlier; number -1: not known. *eintr: the kernel made the
+ * call fail with EINTR because the thread had to stop.
  */
 struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
                                  bool *eintr);
 
-/* Has such a call made once more, as the kernel does with most others. */
+/* Makes the kernel repeat a call that failed with EINTR, as it repeats most other calls. */
 void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call);
-
-#endif

@@ -1,4 +1,4 @@
-/* The same as JSON. */
+/* `gotrace stacks --json`: see gotrace-json(5). */
 #include "recent.h"
 #include "still.h"
 
@@ -39,12 +39,15 @@ static void put_owner(const struct gt_wait *w)
         printf(",\"owner\":%d", w->owner);
     if (w->readers)
         printf(",\"readers\":%u", w->readers);
+    for (size_t i = 0; i < w->reading; i++)
+        printf("%s%d%s", i ? "," : ",\"may_be_readers\":[", w->reader[i],
+               i + 1 == w->reading ? "]" : "");
     gt_json_text("owner_is", w->readers ? "readers" : states[w->owned]);
     if (w->refused)
         fputs(",\"refused\":true", stdout);
 }
 
-/* null: it runs. */
+/* Puts a wait; null if the thread runs. */
 static void put_wait(const struct gt_wait *w)
 {
     if (w->kind == GT_WAIT_NONE) {
@@ -71,7 +74,7 @@ static void put_wait(const struct gt_wait *w)
     printf(",\"timed\":%s}", w->timed ? "true" : "false");
 }
 
-static void put_task(const struct gt_task *t)
+static void put_task(const struct gt_still_thread *t)
 {
     printf("{\"tid\":%d", t->tid);
     gt_json_text("name", t->name);

@@ -13,15 +13,15 @@ const char *const gt_wait_names[] = {
 
 void *gt_more(void *array, size_t n, size_t bytes)
 {
-    if ((n & (n - 1)) == 0) /* else there is room up to the next power of two */
+    if ((n & (n - 1)) == 0) /* else the array has room up to the next power of two */
         array = gt_need(realloc(array, (n ? 2 * n : 1) * bytes));
     memset((char *)array + n * bytes, 0, bytes);
     return array;
 }
 
-static size_t first; /* the piece to look at first: most reads are of the one of the read before */
+static size_t first; /* where searches begin: most reads are from the last piece */
 
-void gt_still_prefer(const struct gt_task *task)
+void gt_still_prefer(const struct gt_still_thread *task)
 {
     first = task->piece;
 }
@@ -56,7 +56,7 @@ const struct gt_mapping *gt_still_mapping(const struct gt_still *s, uint64_t at)
     return NULL;
 }
 
-const struct gt_task *gt_still_own(const struct gt_still *s, pid_t own)
+const struct gt_still_thread *gt_still_own(const struct gt_still *s, pid_t own)
 {
     for (size_t i = 0; i < s->tasks; i++) {
         if (s->task[i].own == own)
@@ -65,11 +65,20 @@ const struct gt_task *gt_still_own(const struct gt_still *s, pid_t own)
     return NULL;
 }
 
-const struct gt_task *gt_still_task(const struct gt_still *s, pid_t tid)
+const struct gt_still_thread *gt_still_task(const struct gt_still *s, pid_t tid)
 {
     for (size_t i = 0; i < s->tasks; i++) {
         if (s->task[i].tid == tid)
             return &s->task[i];
     }
     return NULL;
+}
+
+const char *gt_still_plain(const char *function)
+{
+    static const char internal[] = "GI_"; /* where libc has debug symbols */
+    function += strspn(function, "_");
+    if (strncmp(function, internal, sizeof internal - 1) == 0)
+        function += sizeof internal - 1;
+    return function + strspn(function, "_");
 }

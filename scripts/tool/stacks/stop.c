@@ -1,12 +1,13 @@
 /*
- * The picture of a running process: its threads are looked at one after the other (visit.c), and
- * what is needed of each is copied (copying.c); names and lines are found afterwards.
+ * Makes the picture of a running process. Its threads are visited one after the other (visit.c),
+ * and the memory that is needed of each is copied (copying.c). Names and lines are found
+ * afterwards.
  *
- * When we are killed in the middle, the kernel lets go of the thread that is stopped. All of it is
- * done by a thread of its own, whose end does that for one that could not be stopped; another one
- * goes on.
+ * If gotrace is killed meanwhile, the kernel releases the thread that is stopped. gotrace does all
+ * this in a thread of its own. If a seized thread of the program does not stop, the end of our
+ * thread releases it, and a new thread of ours goes on.
  *
- * A process that executes another program meanwhile is looked at from the beginning.
+ * If the process executes another program meanwhile, everything begins again.
  */
 #include "visit.h"
 
@@ -27,11 +28,11 @@
 #include <unistd.h>
 
 enum { TICK_US = 10000, ROUND_NS = 1000000, ROUNDS = 50, PROGRAMS_MOST = 1000 };
-enum { ASKED_MOST = 32 }; /* to stop at a time: the last one stands while the others are read */
+enum { ASKED_MOST = 32 }; /* asked to stop at a time: the last stands while others are read */
 
 /* The course ----------------------------------------------------------------------------------- */
 
-/* A task of each thread that has none; whether there were such. */
+/* Adds a task for each new thread. Returns whether there were any. */
 static bool find_new(struct gt_still *still)
 {
     char path[64];
@@ -48,7 +49,10 @@ static bool find_new(struct gt_still *still)
     return still->tasks > before;
 }
 
-/* By it /proc tells of memory and files: not by the first one, when it has ended. */
+/*
+ * A thread through which /proc shows memory and files: the first thread's entry does not once it
+ * has ended.
+ */
 static pid_t find_alive(const struct gt_still *still)
 {
     for (size_t i = 0; i < still->tasks; i++) {
@@ -58,7 +62,7 @@ static pid_t find_alive(const struct gt_still *still)
     return 0;
 }
 
-/* Whether all has been done; else some threads move, or one holds us up. */
+/* Visits all threads. False: some of them move, or one has not stopped. */
 static bool visit_all(struct gt_stop *s, bool last)
 {
     bool done = true;
@@ -74,7 +78,7 @@ static bool visit_all(struct gt_stop *s, bool last)
     return done;
 }
 
-/* New threads may come all the time: so may rounds, but not for ever. */
+/* Visits in rounds. New threads may come all the time, so the number of rounds has a limit. */
 static void *visit_rounds(void *arg)
 {
     struct gt_stop *s = arg;
@@ -105,22 +109,19 @@ static void set_timer(bool on)
 
 static long yama(void)
 {
-    long scope = 0;
-    FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    if (f && fscanf(f, "%ld", &scope) != 1)
-        scope = 0;
-    if (f)
-        fclose(f);
-    return scope;
+    return gt_sysctl("/proc/sys/kernel/yama/ptrace_scope", 0);
 }
 
-/* PF_KTHREAD, among the flags of a process. */
+/* Whether the process is the kernel's: PF_KTHREAD among its flags. */
 static bool is_kernels(pid_t pid)
 {
     return gt_flags_of(pid) & 0x200000;
 }
 
-/* The same right as to seize it, whoever does that just now: __ptrace_may_access. */
+/*
+ * Whether we may debug the process. Opening its memory needs the same permission as seizing it, and
+ * works while it has another tracer: __ptrace_may_access.
+ */
 static bool may_debug(pid_t pid)
 {
     char path[64];
@@ -167,7 +168,7 @@ static _Noreturn void refused(struct gt_stop *s)
     gt_fail(GT_EXIT_FAILED, "process %d cannot be stopped: %s", pid, strerror(error));
 }
 
-/* Without what ended meanwhile, or came in the end. */
+/* Removes threads that have ended meanwhile, or were never visited. */
 static void drop_unseen(struct gt_still *still)
 {
     size_t n = 0;
@@ -188,7 +189,10 @@ static bool has_other_numbers(pid_t pid)
     return strcmp(its, ours) != 0;
 }
 
-/* Each thread of ours that holds one of the program's lets go of it by its end. */
+/*
+ * Visits from a thread of ours until all is done. If a seized thread does not stop, the end of our
+ * thread releases it.
+ */
 static void visit_by_threads(struct gt_stop *s)
 {
     pthread_t thread;
@@ -202,7 +206,10 @@ static void visit_by_threads(struct gt_stop *s)
     } while (s->holds && !s->error);
 }
 
-/* For a moment it may look so while a thread becomes the first one of another program. */
+/*
+ * Whether the process has ended. For a moment it looks so while a thread becomes the first one of
+ * another program, hence the tries.
+ */
 static bool has_ended(struct gt_still *still)
 {
     enum { TRIES = 20 };
@@ -215,7 +222,7 @@ static bool has_ended(struct gt_still *still)
     return true;
 }
 
-/* false: it executes another program now. */
+/* False: the process executes another program now. */
 static bool look(struct gt_stop *s)
 {
     struct gt_still *still = s->still;
@@ -239,12 +246,12 @@ void gt_stop(struct gt_still *still, pid_t pid)
 {
     struct gt_stop s = {.still = still};
     still->foreign = has_other_numbers(pid);
-    still->pid = (pid_t)gt_status_of(pid, "Tgid:"); /* any thread's id will do */
+    still->pid = (pid_t)gt_status_of(pid, "Tgid:"); /* pid may be any thread's id */
     if (!still->pid)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
     if (still->pid == getpid())
         gt_fail(GT_EXIT_FAILED, "this is process %d itself", pid);
-    sigset_t all, before; /* Ctrl-C has to wait until all calls will be made again */
+    sigset_t all, before; /* Ctrl-C has to wait until every call will be repeated */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     set_timer(true);

@@ -1,15 +1,15 @@
 /*
- * From registers and copied stacks to functions and lines. libdwfl walks: it asks for registers and
- * memory, and gets those of the still picture. Names come from symbolize/, those of data from
- * libdwfl again.
+ * Turns registers and copied stacks into functions and lines. libdwfl walks the stacks: it asks for
+ * registers and memory, and gets them from the picture. Names of functions come from symbolize/,
+ * names of data from libdwfl.
  */
 #include "frame.h"
 #include "loaded.h"
 
 #include "scripts/tool/tool.h"
 
-#include "symbolize/demangle.h"
-#include "symbolize/elfutils.h"
+#include "symbolize/dwarf/demangle.h"
+#include "symbolize/elf/elfutils.h"
 #include "symbolize/symbolize.h"
 
 #include "encoder/read/need.h"
@@ -31,7 +31,7 @@ static struct {
 static pid_t next_thread(Dwfl *dwfl, void *still, void **task)
 {
     struct gt_still *s = still;
-    struct gt_task *t = *task ? (struct gt_task *)*task + 1 : s->task;
+    struct gt_still_thread *t = *task ? (struct gt_still_thread *)*task + 1 : s->task;
     (void)dwfl;
     *task = t;
     return t < s->task + s->tasks ? t->tid : 0;
@@ -52,7 +52,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *word, void *still
 
 static bool set_registers(Dwfl_Thread *thread, void *task)
 {
-    const struct gt_task *t = task;
+    const struct gt_still_thread *t = task;
     gt_still_prefer(t);
     uint64_t words[GT_DWARF_REGISTERS];
     unsigned n = gt_registers_dwarf(&t->registers, words);
@@ -91,10 +91,12 @@ static Dwfl *open_dwfl(const struct gt_elfutils *dw)
     return dwfl;
 }
 
-/* A return address is behind the call that counts, which may be the function's last. */
+/*
+ * Adds a frame. A return address is behind its call, which may be the function's last instruction.
+ */
 static int add_pc(Dwfl_Frame *frame, void *task)
 {
-    struct gt_task *t = task;
+    struct gt_still_thread *t = task;
     Dwarf_Addr pc;
     bool exact;
     if (!state.dw->dwfl_frame_pc(frame, &pc, &exact) || !pc)
@@ -107,14 +109,17 @@ static int add_pc(Dwfl_Frame *frame, void *task)
     return DWARF_CB_OK;
 }
 
-static void walk(struct gt_task *t)
+static void walk(struct gt_still_thread *t)
 {
     t->frames = 0;
     t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
 }
 
-/* One that was not stopped once more, with a frame pointer that was found where it ended. */
-static void walk_on(struct gt_task *t)
+/*
+ * Walks the stack of a thread that was not stopped again, with the frame pointer that was found for
+ * its last frame.
+ */
+static void walk_on(struct gt_still_thread *t)
 {
     uint64_t frame = gt_frame_pointer(state.dw, state.dwfl, state.still, t);
     if (!frame)
@@ -130,7 +135,7 @@ static void walk_all(void)
     if (!state.dwfl || !state.dw->dwfl_attach_state(state.dwfl, NULL, 1, &asked, state.still))
         return;
     for (size_t i = 0; i < state.still->tasks; i++) {
-        struct gt_task *t = &state.still->task[i];
+        struct gt_still_thread *t = &state.still->task[i];
         if (!gt_registers_pc(&t->registers))
             continue;
         walk(t);
@@ -150,8 +155,8 @@ static const char *module_of(uint64_t pc)
     return "";
 }
 
-/* A PC becomes as many frames as have been inlined there. */
-static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
+/* Names all frames: a PC becomes one frame for each function inlined there. */
+static void name_frames(struct gt_symbolizer *symbolizer, struct gt_still_thread *t)
 {
     struct gt_sym_frame found[INLINED_MAX];
     struct gt_place *named = NULL;
@@ -180,13 +185,12 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
 }
 
 /*
- * Of a thread that was not stopped not all registers are known: a frame that needs another one is
- * the outermost for libdwfl, too.
+ * Whether the stack is complete. Not all registers of a thread are known that was not stopped.
+ * libdwfl takes a frame that needs an unknown one for the outermost.
  */
-static bool is_whole(const struct gt_task *t)
+static bool is_whole(const struct gt_still_thread *t)
 {
-    const char *last = t->frames ? t->frame[t->frames - 1].function : "";
-    last += strspn(last, "_");
+    const char *last = gt_still_plain(t->frames ? t->frame[t->frames - 1].function : "");
     return !t->by_call || strcmp(last, "start") == 0 || strncmp(last, "clone", 5) == 0;
 }
 
@@ -203,7 +207,7 @@ bool gt_unwind(struct gt_still *still)
         if (state.dw)
             walk_all();
     } else {
-        gt_elfutils_give_up(); /* an assertion: names come from symbols, and what is there stays */
+        gt_elfutils_give_up(); /* an assertion in libdw: the frames stay, symbols name them */
         state.dwfl = NULL;
     }
     gt_elfutils_leave();
@@ -211,7 +215,7 @@ bool gt_unwind(struct gt_still *still)
     if (still->alive)
         gt_made_read(still->alive);
     for (size_t i = 0; i < still->tasks; i++) {
-        struct gt_task *t = &still->task[i];
+        struct gt_still_thread *t = &still->task[i];
         name_frames(symbolizer, t);
         t->unknown |= !is_whole(t);
         t->cut |= t->unknown;

@@ -1,19 +1,19 @@
 /*
- * One thread of a running process is looked at, by stop.c, such that it does not notice.
+ * Visits one thread of a running process for stop.c, such that the thread does not notice.
  *
- * One that sleeps in a call which the kernel makes again whole is stopped for a moment: by
- * PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal. Then all of its registers are known. So
- * is one that computes.
+ * A thread that sleeps in a call which the kernel repeats as a whole is stopped for a moment, by
+ * PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal. Then all its registers are known. A
+ * thread that computes is stopped, too.
  *
- * One in any other call (a `write` that has copied a part would return that) is not stopped, but
- * read as it sleeps: /proc/PID/syscall has its stack pointer and program counter, the kernel's
- * account of the thread tells afterwards whether it slept on all the time.
+ * A thread in any other call is not stopped: a `write` that has copied a part would return it. It
+ * is read while it sleeps. /proc/PID/syscall has its stack pointer and program counter, and the
+ * kernel's account of the thread tells afterwards whether it slept all the time.
  *
- * One that can run is in no call, as far as can be seen; but the kernel may have woken it in the
- * middle of one, in which it will sleep again. Only when it has computed for a while without
- * sleeping is it stopped.
+ * A thread that is runnable seems to be in no call. But the kernel may have woken it in the middle
+ * of a call, in which it will sleep again. It is stopped only when it has computed for a while
+ * without sleeping.
  */
-#include "calls.h"
+#include "system_calls.h"
 #include "visit.h"
 
 #include "scripts/tool/alone.h"
@@ -34,7 +34,7 @@
 enum { PATIENCE_NS = 1000000000, LOOK_NS = 10000000, TICKS_MAX = 500 };
 enum { COMPUTES_NS = 1000000 };
 
-static struct gt_stop *volatile seizing; /* NULL but in that call */
+static struct gt_stop *volatile seizing; /* NULL except in the call that seizes */
 
 uint64_t gt_now(void)
 {
@@ -50,7 +50,7 @@ struct state {
     unsigned flags;
 };
 
-/* Zeros: it is gone. */
+/* Zeros: the thread has ended. */
 static struct state read_state(pid_t tid)
 {
     char text[512];
@@ -73,7 +73,7 @@ unsigned gt_flags_of(pid_t tid)
 
 bool gt_is_over(pid_t tid)
 {
-    enum { EXITING = 4 }; /* PF_EXITING: it cannot be seized any more */
+    enum { EXITING = 4 }; /* PF_EXITING: such a thread can no longer be seized */
     struct state s = read_state(tid);
     return !s.state || strchr("ZXx", s.state) || s.flags & EXITING;
 }
@@ -125,7 +125,7 @@ long gt_sleeps_of(pid_t tid)
     return gt_status_of(tid, "voluntary_ctxt_switches:");
 }
 
-/* Nanoseconds on a CPU, as of when it left one last, or of the last tick; 0: nothing tells. */
+/* CPU time in ns, as of the last tick or when it last left a CPU; 0: nothing tells. */
 static uint64_t cpu_of(pid_t tid)
 {
     unsigned long long ns = 0;
@@ -139,8 +139,8 @@ static uint64_t cpu_of(pid_t tid)
 
 /* As it sleeps ------------------------------------------------------------------------------- */
 
-/* Whether it slept all the time that this took. */
-static bool read_asleep(struct gt_stop *s, struct gt_task *t, char state)
+/* Reads a sleeping thread. False: it did not sleep all the time. */
+static bool read_asleep(struct gt_stop *s, struct gt_still_thread *t, char state)
 {
     struct gt_still *still = s->still;
     size_t pieces = still->pieces;
@@ -172,8 +172,9 @@ static bool is_ours(pid_t tid)
 }
 
 /*
- * 0, or an errno. Another tracer may have gone since. A thread that executes another program holds
- * off who wants to seize it until all others are gone, which a timer bounds.
+ * Seizes a thread. Returns 0 or an errno. Another tracer may have left since, so there are several
+ * tries. A thread that calls execve blocks PTRACE_SEIZE until all other threads are gone: a timer
+ * limits that.
  */
 static int try_to_seize(struct gt_stop *s, pid_t tid)
 {
@@ -196,9 +197,9 @@ static int try_to_seize(struct gt_stop *s, pid_t tid)
 }
 
 /*
- * A thread that executes another program waits for the end of all others, and one that we have
- * seized is only gone when we have taken note of its end. In the call to seize no lock is held and
- * nothing is half done.
+ * The timer's handler. A thread that calls execve waits for the end of all other threads. One that
+ * we have seized is gone only when we have waited for it, which is done here. No lock is held in
+ * the call that seizes, and nothing is half done.
  */
 void gt_visit_tick(int signal)
 {
@@ -218,7 +219,7 @@ void gt_visit_tick(int signal)
                 s->still->pid);
 }
 
-/* What waitpid(2) has told, or will, of a thread that has stopped. */
+/* The wait status of a thread that has stopped, as waitpid(2) has returned it or will. */
 static int status_of_stop(pid_t tid)
 {
     siginfo_t info = {0};
@@ -227,7 +228,7 @@ static int status_of_stop(pid_t tid)
     return (ours ? info.si_code : info.si_signo) << 8 | 0x7f;
 }
 
-static void read_registers(struct gt_stop *s, struct gt_task *t)
+static void read_registers(struct gt_stop *s, struct gt_still_thread *t)
 {
     struct iovec place = {&t->registers, sizeof t->registers};
     bool eintr = false;
@@ -247,10 +248,10 @@ static void read_registers(struct gt_stop *s, struct gt_task *t)
 }
 
 /*
- * Any stop will do: by our request, by a signal that the thread was about to get and that it gets
- * when we let go of it, or because the process has been stopped, and will be again.
+ * Reads a stopped thread and releases it. Any stop will do. It may be our request, or a signal,
+ * which the thread gets when it is released. It may also be a group stop, to which it then returns.
  */
-static void read_stopped(struct gt_stop *s, struct gt_task *t, int status)
+static void read_stopped(struct gt_stop *s, struct gt_still_thread *t, int status)
 {
     bool ours = status >> 16 == PTRACE_EVENT_STOP;
     t->by_call = false;
@@ -271,8 +272,8 @@ void gt_hurry(bool yes)
 
 /* When to stop it ------------------------------------------------------------------------------ */
 
-/* Whether it has computed for a while and not slept since it was first seen to run. */
-static bool computes(struct gt_task *t)
+/* Whether the thread has computed for a while without sleeping, since it was first seen running. */
+static bool computes(struct gt_still_thread *t)
 {
     long sleeps = gt_sleeps_of(t->tid);
     uint64_t cpu = cpu_of(t->tid);
@@ -284,8 +285,11 @@ static bool computes(struct gt_task *t)
     return !cpu || cpu - t->cpu >= COMPUTES_NS;
 }
 
-/* `last`: it cannot be waited any longer for a thread that can run, and gets no CPU. */
-static bool may_stop(struct gt_stop *s, struct gt_task *t, bool last)
+/*
+ * Whether the thread may be stopped. last: do not wait any longer for a runnable thread without a
+ * CPU.
+ */
+static bool may_stop(struct gt_stop *s, struct gt_still_thread *t, bool last)
 {
     char state = gt_state_of(t->tid);
     t->before = gt_call_of(t->tid);
@@ -296,8 +300,11 @@ static bool may_stop(struct gt_stop *s, struct gt_task *t, bool last)
     return state != 'D' && gt_call_again(s->still, t->tid, &t->before) == GT_AGAIN_WHOLE;
 }
 
-/* Asks it to stop, if it still may be: it could only be let go of when it has stopped. */
-static void ask(struct gt_stop *s, struct gt_task *t, bool last)
+/*
+ * Seizes the thread. If it may still be stopped, asks it to stop. Else it stays seized: only a
+ * stopped thread can be released.
+ */
+static void ask(struct gt_stop *s, struct gt_still_thread *t, bool last)
 {
     int error = try_to_seize(s, t->tid);
     t->gone = error && (error == ESRCH || gt_is_over(t->tid));
@@ -319,9 +326,9 @@ static void ask(struct gt_stop *s, struct gt_task *t, bool last)
 
 static void arrived(struct gt_stop *s, pid_t tid, int status)
 {
-    struct gt_task *t = (struct gt_task *)gt_still_task(s->still, tid);
+    struct gt_still_thread *t = (struct gt_still_thread *)gt_still_task(s->still, tid);
     uint64_t begin = gt_now();
-    if (!t || !t->asked) { /* it has become another program's first thread */
+    if (!t || !t->asked) { /* it has become the first thread of another program */
         if (WIFSTOPPED(status))
             ptrace(PTRACE_DETACH, tid, 0, 0);
         return;
@@ -338,16 +345,18 @@ static void arrived(struct gt_stop *s, pid_t tid, int status)
         s->still->stopped_ns = ns;
 }
 
-/* Of one that has not stopped for long. Asks again: who becomes another one meanwhile may have been
- * asked as neither. */
-static void look_after(struct gt_stop *s, struct gt_task *t)
+/*
+ * Looks after a thread that has not stopped for long. Asks again: the request may be lost when a
+ * thread becomes the first one of another program.
+ */
+static void look_after(struct gt_stop *s, struct gt_still_thread *t)
 {
     char state = gt_state_of(t->tid);
     if (state == 't') {
         arrived(s, t->tid, status_of_stop(t->tid));
     } else if (gt_is_over(t->tid) || !is_ours(t->tid)) {
         arrived(s, t->tid, 0);
-    } else if (state == 'D') { /* it is vain to wait */
+    } else if (state == 'D') { /* waiting would not help */
         t->asked = false;
         s->asked--;
         s->holds = true;
@@ -381,7 +390,7 @@ void gt_visit_asked(struct gt_stop *s)
     s->asked = 0;
 }
 
-void gt_visit(struct gt_stop *s, struct gt_task *t, bool last)
+void gt_visit(struct gt_stop *s, struct gt_still_thread *t, bool last)
 {
     enum { TRIES = 3 };
     t->done = t->gone = gt_is_over(t->tid);

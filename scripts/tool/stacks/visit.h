@@ -1,37 +1,37 @@
 /*
- * What stop.c, visit.c and copying.c share while a running process is looked at. All of it is used
- * by one thread of ours at a time.
+ * Shared by stop.c, visit.c and copying.c while they visit a running process. Only one thread of
+ * gotrace at a time uses any of it.
  */
-#ifndef GT_VISIT_H
-#define GT_VISIT_H
+#pragma once
 
 #include "still.h"
 
 struct gt_stop {
     struct gt_still *still;
     int error;    /* of the first thread that could not be stopped */
-    pid_t tracer; /* who had that one, where it is known */
+    pid_t tracer; /* the tracer of that thread, if known */
     char tracer_name[17];
     bool other_machine;
-    bool holds;   /* a thread that does not stop: only the end of our own thread lets go of it */
-    size_t asked; /* to stop: so many */
-    int round;    /* of visits to those threads that were not ready for them before */
-    int ticks;    /* that the call to seize a thread lasts for */
+    bool holds;   /* a seized thread does not stop: only the end of our thread frees it */
+    size_t asked; /* number of threads asked to stop */
+    int round;    /* of visits to the threads that were not ready before */
+    int ticks;    /* of the timer, during the present call that seizes a thread */
 };
 
 /*
- * visit.c: copies a thread's registers and memory, or finds it gone, or has asked it to stop, or
- * leaves it, since it moves, for another time. `last`: does what can be done.
+ * visit.c: visits a thread. It copies the thread's registers and memory, or finds that it has
+ * ended, or asks it to stop. If the thread moves, it leaves it for a later round. last: there is
+ * none, so do what can be done.
  */
-void gt_visit(struct gt_stop *stop, struct gt_task *task, bool last);
+void gt_visit(struct gt_stop *stop, struct gt_still_thread *task, bool last);
 
-/* The same of those that were asked: each is let go of before the next one is looked at. */
+/* Visits the threads that were asked to stop. Each is released before the next one is copied. */
 void gt_visit_asked(struct gt_stop *stop);
 
-/* By a timer while threads are visited. */
+/* The handler of a timer that runs during visits. */
 void gt_visit_tick(int signal);
 
-/* What the kernel says of a thread: R, S, D, T, t, Z, X; 0: it is gone. */
+/* The state of a thread in /proc: R, S, D, T, t, Z or X; 0: it has ended. */
 char gt_state_of(pid_t tid);
 bool gt_is_over(pid_t tid);
 unsigned gt_flags_of(pid_t tid);
@@ -39,17 +39,18 @@ void gt_read_name(pid_t tid, char name[17]);
 pid_t gt_own_id(const struct gt_still *still, pid_t tid);
 uint64_t gt_now(void);
 
-/* copying.c: opens the memory of what the process executes now, and its files; 0, or an errno. */
+/*
+ * copying.c: opens the memory and files of the program that the process executes now. Returns 0 or
+ * an errno.
+ */
 int gt_copy_open(struct gt_still *still);
 void gt_copy_close(struct gt_still *still);
 
-/* Whether the process still executes the program that it did then. */
+/* Whether the process still executes that program. */
 bool gt_copy_is_same(const struct gt_still *still);
 
-/* The stack of a thread, and what its call points to, by its registers and its call. */
-void gt_copy_task(struct gt_still *still, struct gt_task *task);
+/* Copies a thread's stack and what its call's arguments point to. */
+void gt_copy_task(struct gt_still *still, struct gt_still_thread *task);
 
-/* The same bytes as they are now; false: they are not to be had. */
-bool gt_copy_again(const struct gt_still *still, const struct gt_task *task);
-
-#endif
+/* Copies these bytes again, as they are now. False: they cannot be read. */
+bool gt_copy_again(const struct gt_still *still, const struct gt_still_thread *task);

@@ -1,38 +1,36 @@
 /*
- * What a stopped thread waits for: by the system call that it is in, by the function of libc's that
- * made it, and by what the memory there says. What is not as glibc would have it is no lock of
- * glibc's, and stays a futex with an unknown owner.
+ * Finds what a stopped thread waits for: by its system call, by libc's function that made the call,
+ * and by the memory there. Memory that is not as glibc would leave it belongs to no lock of glibc.
+ * Such a wait stays one for a futex with an unknown owner.
  */
-#include "calls.h"
+#include "system_calls.h"
 #include "holders.h"
 #include "still.h"
 
+#include "encoder/base/glibc.h"
 #include "encoder/base/libc.h"
 
-#include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 struct waiting {
     const struct gt_still *still;
-    const struct gt_task *task;
+    const struct gt_still_thread *task;
     const struct gt_call_row *row;
     struct gt_wait *wait;
-    uint32_t word; /* what is in the futex */
+    uint32_t word; /* the futex's value */
 };
 
 /* Owners ------------------------------------------------------------------------------------- */
 
-/* Bits of a mutex's kind, beside PTHREAD_MUTEX_RECURSIVE and so on. */
-enum { ROBUST = 16, INHERIT = 32, SHARED = 128, KINDS = 0x3ff };
-
-/* The thread that the process itself calls so; `foreign`: it may be another process's. */
+/*
+ * Sets the owner by its id in the process's PID namespace. foreign: it may be in another process.
+ */
 static void set_owner(struct waiting *w, uint32_t own, bool foreign)
 {
-    const struct gt_task *owner = own ? gt_still_own(w->still, (pid_t)own) : NULL;
+    const struct gt_still_thread *owner = own ? gt_still_own(w->still, (pid_t)own) : NULL;
     w->wait->owned = owner     ? GT_OWNER_THREAD
                      : !own    ? GT_OWNER_UNKNOWN
                      : foreign ? GT_OWNER_FOREIGN
@@ -46,25 +44,27 @@ static void set_owner(struct waiting *w, uint32_t own, bool foreign)
 
 /* glibc's ------------------------------------------------------------------------------------ */
 
-#define FIELD(type, field) offsetof(type, __data.field)
-
-/* So much of a lock as stands for it; false: that has not been copied. */
+/* Reads the part of a lock that holds its state. False: it was not copied. */
 #define READ_LOCK(w, at, lock) gt_still_read((w)->still, at, lock, sizeof *(lock))
 
-/* A mutex that inherits priority, held by somebody, at an address. */
+/*
+ * The owner of the mutex at that address, if it is one with priority inheritance and held; else 0.
+ */
 static uint32_t refused_owner(const struct waiting *w, uint64_t at)
 {
     pthread_mutex_t m;
-    if (at % 8 || !READ_LOCK(w, at, &m) || m.__data.__kind & ~KINDS || !(m.__data.__kind & INHERIT))
+    if (at % 8 || !READ_LOCK(w, at, &m) || gt_glibc_mutex_kind(&m) & ~GT_MUTEX_ALL ||
+        !(gt_glibc_mutex_kind(&m) & GT_MUTEX_PRIO_INHERIT))
         return 0;
-    return (uint32_t)m.__data.__lock & FUTEX_TID_MASK;
+    return gt_glibc_mutex_owner(&m);
 }
 
 /*
- * Told by the kernel that waiting would be a deadlock, or that the owner has ended, glibc has the
- * thread wait for a word on its own stack, for ever: one that is 0, and that it expects to be. (So
- * is a mutex there that has just come free, but who waits for that expects another value.) A
- * register still has the address of the mutex, or of its kind, which was looked at last.
+ * Recognizes a wait for ever after a refusal. The kernel has told glibc that waiting would be a
+ * deadlock, or that the owner has ended. glibc then makes the thread wait for ever for a word on
+ * its own stack, which is 0 and is expected to be 0. A mutex on the stack that has just been
+ * unlocked is 0, too, but its waiter expects another value. A register still has the address of the
+ * mutex, or of its kind, which was read last.
  */
 static bool mutex_refused(struct waiting *w)
 {
@@ -77,11 +77,11 @@ static bool mutex_refused(struct waiting *w)
     w->wait->refused = true;
     w->wait->address = 0;
     for (unsigned i = 0; i < 2 * n; i++) {
-        uint64_t candidate = saved[i / 2] - (i % 2 ? FIELD(pthread_mutex_t, __kind) : 0);
+        uint64_t candidate = saved[i / 2] - (i % 2 ? GT_MUTEX_AT_KIND : 0);
         if (!refused_owner(w, candidate) || candidate == found)
             continue;
         if (found)
-            return true; /* one of two: not known */
+            return true; /* two candidates: not known */
         found = candidate;
     }
     if (found) {
@@ -96,71 +96,65 @@ static bool mutex(struct waiting *w)
     pthread_mutex_t m;
     if (mutex_refused(w))
         return true;
-    if (!READ_LOCK(w, w->wait->address, &m) || m.__data.__kind & ~KINDS)
+    if (!READ_LOCK(w, w->wait->address, &m) || gt_glibc_mutex_kind(&m) & ~GT_MUTEX_ALL)
         return false;
-    int kind = m.__data.__kind;
-    if (kind & ROBUST) /* when its owner ends, the kernel wakes somebody */
-        set_owner(w, w->word & FUTEX_TID_MASK, true);
-    else if (w->word == 1 || w->word == 2)
-        set_owner(w, (uint32_t)m.__data.__owner, kind & SHARED);
-    else if (w->word != 0)
-        return false; /* 0: it has just come free */
-    w->wait->certain &= w->word == (uint32_t)w->task->call.argument[2] &&
-                        !(kind & ROBUST && w->word & FUTEX_OWNER_DIED);
+    bool robust = gt_glibc_mutex_kind(&m) & GT_MUTEX_ROBUST;
+    if (!robust && w->word > GT_LLL_AWAITED)
+        return false;
+    /* When the owner of a robust mutex ends, the kernel wakes a waiter. */
+    set_owner(w, gt_glibc_mutex_owner(&m), robust || gt_glibc_mutex_is_shared(&m));
+    w->wait->certain &=
+        w->word == (uint32_t)w->task->call.argument[2] && !(robust && w->word & FUTEX_OWNER_DIED);
     return true;
 }
 
 /*
- * One that wants to read waits for the phase of reading to begin, or, where writers go first, for
- * the number of readers; one that wants to write for the phase of writing, or for the writer before
- * it. What it expects to find there tells which of the words it is.
+ * A reader waits for the read phase or, if writers go first, for a change of the number of readers.
+ * A writer waits for the write phase, or for the writer before it. The value that the call expects
+ * tells which word of the lock the futex is.
  */
 static bool rwlock(struct waiting *w)
 {
-    static const uint32_t offsets[] = {
-        FIELD(pthread_rwlock_t, __wrphase_futex),
-        FIELD(pthread_rwlock_t, __writers_futex),
-        FIELD(pthread_rwlock_t, __readers),
-    };
-    enum { USED = 2, READERS = 3 }; /* a bit of the first two; a shift of the last */
+    static const uint32_t offsets[] = {GT_RWLOCK_AT_PHASE, GT_RWLOCK_AT_WRITERS,
+                                       GT_RWLOCK_AT_READERS};
     uint32_t expected = (uint32_t)w->task->call.argument[2];
     bool reads = false;
     for (size_t i = 0; i < w->task->frames && i < 8; i++)
         reads |= strstr(w->task->frame[i].function, "rdlock") != NULL;
-    size_t which = expected > 3 ? 2 : !reads && expected == 3 ? 1 : 0;
+    size_t which = expected > GT_RWLOCK_FUTEX_MOST              ? 2
+                   : !reads && expected == GT_RWLOCK_FUTEX_MOST ? 1
+                                                                : 0;
     uint64_t at = w->wait->address - offsets[which];
     pthread_rwlock_t lock;
-    if (!READ_LOCK(w, at, &lock) || lock.__data.__wrphase_futex > 3 ||
-        lock.__data.__writers_futex > 3 || (which < 2 && !(w->word & USED)))
+    if (!READ_LOCK(w, at, &lock) || !gt_glibc_rwlock_is_sound(&lock) ||
+        (which < 2 && !(w->word & GT_RWLOCK_FUTEX_USED)))
         return false;
     w->wait->address = at;
-    w->wait->readers = lock.__data.__cur_writer ? 0 : lock.__data.__readers >> READERS;
-    set_owner(w, (uint32_t)lock.__data.__cur_writer, lock.__data.__shared);
+    uint32_t writer = gt_glibc_rwlock_writer(&lock);
+    w->wait->readers = writer ? 0 : gt_glibc_rwlock_readers(&lock);
+    set_owner(w, writer, gt_glibc_rwlock_is_shared(&lock));
     w->wait->certain &= w->word == expected;
     return true;
 }
 
-/*
- * It waits in one of two words, `signals`, that lie elsewhere since glibc 2.41. The number of those
- * that wait, before them, tells which of the addresses can be right.
- */
+/* The number of waiters tells which of the addresses that the variable may have can be right. */
 static bool cond(struct waiting *w)
 {
-    static const struct {
-        uint32_t signals, references;
-    } layouts[] = {{40, 36}, {44, 36}, {32, 28}, {36, 28}};
+    enum { LAYOUTS = sizeof gt_glibc_cond_layouts / sizeof *gt_glibc_cond_layouts };
     uint64_t found = 0;
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-        uint64_t at = w->wait->address - layouts[i].signals, sequence[2];
-        uint32_t references;
+    for (size_t i = 0; i < 2 * LAYOUTS; i++) {
+        uint64_t offset = gt_glibc_cond_layouts[i / 2].signals + i % 2 * sizeof w->word;
+        uint64_t at = w->wait->address - offset, sequence[2];
+        uint32_t flags;
         if (at % 8 || !gt_still_read(w->still, at, sequence, sizeof sequence) ||
-            !gt_still_read(w->still, at + layouts[i].references, &references, sizeof references))
+            !gt_still_read(w->still, at + gt_glibc_cond_layouts[i / 2].flags, &flags, sizeof flags))
             continue;
-        if (references >> 3 == 0 || references >> 3 > w->still->tasks ||
-            sequence[1] >> 1 > sequence[0] >> 1 || sequence[0] == 0)
+        uint32_t waiters = flags >> GT_COND_WAITERS_SHIFT;
+        if (waiters == 0 || waiters > w->still->tasks || sequence[1] >> 1 > sequence[0] >> 1 ||
+            sequence[0] == 0)
             continue;
         if (found)
-            return true; /* the address of the word has to do */
+            return true; /* ambiguous: keeps the futex's address */
         found = at;
     }
     w->wait->address = found ? found : w->wait->address;
@@ -175,22 +169,21 @@ static bool plain(struct waiting *w)
 
 static bool barrier(struct waiting *w)
 {
-    w->wait->address -= 4; /* the word that tells the round is the second one */
+    w->wait->address -= offsetof(struct gt_barrier, round);
     return true;
 }
 
 /*
- * The word is the id of the thread that is joined, which the kernel clears when that has ended;
- * since glibc 2.43 a state of it, a small number, which lies so far behind its id.
+ * The futex is the id of the joined thread, which the kernel clears at its end. Since glibc 2.43 it
+ * is a small number, the thread's state.
  */
 static bool join(struct waiting *w)
 {
-    enum { STATE_MOST = 8 };
     uint32_t id = w->word, before;
     if (!w->word || w->word != (uint32_t)w->task->call.argument[2])
         return true;
-    if (id <= STATE_MOST &&
-        gt_still_read(w->still, w->wait->address - GT_JOINED_ID, &before, sizeof before) &&
+    if (id <= GT_TCB_STATE_MOST &&
+        gt_still_read(w->still, w->wait->address - GT_TCB_STATE, &before, sizeof before) &&
         gt_still_own(w->still, (pid_t)before))
         id = before;
     set_owner(w, id, false);
@@ -198,11 +191,11 @@ static bool join(struct waiting *w)
     return true;
 }
 
-/* Functions of libc's by how their names begin, but for underscores. */
+/* Functions of libc, by the beginnings of their names without underscores. */
 static const struct role {
     const char *name;
     enum gt_wait_kind kind;
-    bool (*look)(struct waiting *w); /* NULL: called by one of the others; go on */
+    bool (*look)(struct waiting *w); /* NULL: called by another of these; look further */
 } roles[] = {
     {"pthread_mutex_", GT_WAIT_MUTEX, mutex},
     {"mtx_", GT_WAIT_MUTEX, mutex},
@@ -227,9 +220,7 @@ static const struct role {
 
 static const struct role *role_of_name(const char *name)
 {
-    name += strspn(name, "_");
-    if (strncmp(name, "GI_", 3) == 0)
-        name += 3 + strspn(name + 3, "_");
+    name = gt_still_plain(name);
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strncmp(name, roles[i].name, strlen(roles[i].name)) == 0)
             return &roles[i];
@@ -238,10 +229,10 @@ static const struct role *role_of_name(const char *name)
 }
 
 /*
- * The function that waits: the first on the stack that has a role, after what it calls, which may
- * have no names. NULL: another one does, by syscall(2), say.
+ * The function that waits: the first on the stack with a role, after functions that it calls, which
+ * may have no names. NULL: none, for instance a caller of syscall(2).
  */
-static const struct role *role_of(const struct gt_task *t)
+static const struct role *role_of(const struct gt_still_thread *t)
 {
     enum { DEPTH = 10 };
     for (size_t i = 0; i < t->frames && i < DEPTH; i++) {
@@ -268,7 +259,7 @@ static void futex(struct waiting *w)
     const struct role *role = known ? role_of(w->task) : NULL;
     if (known && (operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2)) {
         w->wait->kind = GT_WAIT_MUTEX;
-        set_owner(w, w->word & FUTEX_TID_MASK, true); /* the kernel wakes who waits for the dead */
+        set_owner(w, w->word & FUTEX_TID_MASK, true); /* the kernel wakes a dead owner's waiter */
         w->wait->certain &= (w->word & FUTEX_WAITERS) != 0;
     } else if (role && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && role->look(w))
         w->wait->kind = role->kind;
@@ -358,8 +349,9 @@ static void (*const classes[])(struct waiting *) = {
 };
 
 /*
- * Times that count from the call on, when they are known. Who stops a sleeper has the kernel write
- * what is left where the call asked for that: sleep(3) does so over the time itself.
+ * Finds a timeout that counts from the call on, if it is known. When a sleeper is stopped, the
+ * kernel writes the rest of the time where the call asked for it. sleep(3) has it overwrite the
+ * time itself.
  */
 static void find_timeout(struct waiting *w)
 {
@@ -380,35 +372,36 @@ static void find_timeout(struct waiting *w)
     w->wait->left = w->wait->ns && value == c->argument[w->row->timeout + 1];
 }
 
-/* Of syscall(2), which makes any: only the arguments tell. A futex's second one is its operation.
+/*
+ * The call that syscall(2) made, which may be any: only the arguments tell. A futex's second
+ * argument is its operation.
  */
-static const struct gt_call_row *row_of_any(const struct gt_task *t)
+static const struct gt_call_row *row_of_any(const struct gt_still_thread *t)
 {
     const uint64_t *a = t->call.argument;
     int operation = (int)a[1] & FUTEX_CMD_MASK;
     bool flags =
         (a[1] & ~(uint64_t)(FUTEX_CMD_MASK | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)) == 0;
     bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
-    enum { CLOCKS = 4096, ALIGNED = 4 }; /* clock_nanosleep begins with the number of a clock */
+    enum { CLOCKS = 4096, ALIGNED = 4 }; /* clock_nanosleep's first argument is a small number */
     bool futex = flags && waits && a[0] >= CLOCKS && a[0] % ALIGNED == 0 && a[3] >= CLOCKS;
     return futex ? gt_call_row(SYS_futex) : NULL;
 }
 
 /*
- * A call that the kernel goes on with after a stop: which one it was, its function tells. None that
- * is not gone on with: the thread began in clone3.
+ * The call that restart_syscall continues: the name of its function tells. A call that the kernel
+ * never continues is not it: a thread's outermost function may be clone3, for instance.
  */
-static const struct gt_call_row *row_of_restarted(const struct gt_task *t)
+static const struct gt_call_row *row_of_restarted(const struct gt_still_thread *t)
 {
     const struct gt_call_row *row = NULL;
     for (size_t i = 0; i < t->frames && i < 6 && !row; i++) {
         const char *name = t->frame[i].function;
-        if (strstr(name, "syscall_cancel")) /* makes any call, since glibc 2.41 */
+        if (strstr(name, "syscall_cancel")) /* since glibc 2.41 it makes any call */
             continue;
         if (role_of_name(name))
             return gt_call_row(SYS_futex);
-        name += strspn(name, "_");
-        name += strncmp(name, "GI___", 5) == 0 ? 5 : 0;
+        name = gt_still_plain(name);
         bool any = strcmp(name, "syscall") == 0;
         row = any ? row_of_any(t) : gt_call_named(name);
         if (row && row->again == GT_AGAIN_NOT)
@@ -420,15 +413,15 @@ static const struct gt_call_row *row_of_restarted(const struct gt_task *t)
 }
 
 /*
- * Whether only a thread of the process can end the wait, and no handler of a signal: these may
- * post semaphores, and wake futexes, but not what stands on conditions or std::future.
+ * Whether only a thread of the process can end the wait, and no signal handler. Handlers may post
+ * semaphores and wake futexes, but not the waiters of conditions or of std::future.
  */
-static bool is_within(const struct gt_task *t)
+static bool is_within(const struct gt_still_thread *t)
 {
     const struct gt_wait *w = &t->wait;
     bool ours = t->call.number == SYS_futex && t->call.argument[1] & FUTEX_PRIVATE_FLAG;
     switch (w->kind) {
-    case GT_WAIT_FUTURE: return !w->timed; /* libstdc++ does not call it private */
+    case GT_WAIT_FUTURE: return !w->timed; /* libstdc++ does not use FUTEX_PRIVATE_FLAG */
     case GT_WAIT_RWLOCK: return !w->timed && ours && w->readers;
     case GT_WAIT_COND:
     case GT_WAIT_BARRIER:
@@ -437,17 +430,21 @@ static bool is_within(const struct gt_task *t)
     }
 }
 
-/* std::future's wait, which libstdc++ makes by syscall(2). */
-static bool is_future(const struct gt_task *t)
+/* Whether it is a wait of std::future. libstdc++ makes it by syscall(2), which may be our hook. */
+static bool is_future(const struct gt_still_thread *t)
 {
-    return t->wait.kind == GT_WAIT_FUTEX && t->frames > 1 &&
-           strstr(t->frame[1].function, "__atomic_futex_unsigned_base");
+    enum { DEPTH = 8 };
+    bool found = false;
+    for (size_t i = 1; i < t->frames && i < DEPTH; i++)
+        found |= strstr(t->frame[i].function, "__atomic_futex_unsigned_base") != NULL;
+    return found && t->wait.kind == GT_WAIT_FUTEX;
 }
 
-void gt_find_wait(const struct gt_still *still, struct gt_task *t)
+void gt_find_wait(const struct gt_still *still, struct gt_still_thread *t)
 {
     struct waiting w = {still, t, gt_call_row(t->call.number), &t->wait, 0};
     free(t->wait.fd);
+    free(t->wait.reader);
     t->wait = (struct gt_wait){0};
     if (t->call.number < 0)
         return;

@@ -1,8 +1,12 @@
-/* What `gotrace why` looks at, and in which order: see page.h. */
+/* What `gotrace why` computes, and in which order: see page.h. */
+#include "asked.h"
+#include "finishes.h"
 #include "page.h"
+#include "restless.h"
+#include "wakers.h"
 
-#include "scripts/tool/report/frames.h"
-#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/frame_code.h"
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
@@ -13,28 +17,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Until when the thread did anything else than what the end of the trace cuts. */
+/*
+ * When the thread last did anything, up to `to`. A last wait that the end of the trace cuts does
+ * not count.
+ */
 static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint64_t to)
 {
     const struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t until = lane->until < to ? lane->until : to;
     const struct gt_step *s = gt_cursor_seek(&c, until);
-    bool waits = s && !s->ended && s->kind != GT_RUNNING && s->kind != GT_SCHED;
-    until = waits && s->from < until ? s->from : until;
+    until = s && gt_step_is_open(s) && s->from < until ? s->from : until;
     gt_cursor_close(&c);
     return until;
 }
 
 /*
- * Whose end is that of the run: the main thread's, which ends the process; else, and where that
- * only waits for others when the trace ends, who did something last. Who waits for input may be a
- * server. Of those of --thread. GT_NOBODY: none did anything.
+ * The thread at whose end the run ends. It is the main thread, whose end ends the process, if it
+ * lives to the end of the interval and was active in the second half of it, or waits for input as
+ * servers do. Else it is the thread that was active last; a thread that ended long before the
+ * interval does only if no other lives on. With --thread only matching threads count. GT_NOBODY: no
+ * thread did anything.
  */
 static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_t to)
 {
+    enum { LONG_PART = 20 }; /* of the interval */
     uint32_t found = GT_NOBODY;
     uint64_t latest = 0;
+    bool found_lives = false;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
         if (!lane->steps || lane->begin >= to || !gt_select_named(lane->thread))
@@ -43,145 +53,244 @@ static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_
         bool main = lane->thread->g == 1 && lane->until >= to;
         if (main && (until * 2 > from + to || lane->thread->waits_as == GT_NETWORK))
             return i;
-        if (until > latest) {
+        bool lives = lane->until + (to - from) / LONG_PART >= to;
+        if (lives == found_lives ? until > latest : lives) {
             latest = until;
             found = i;
+            found_lives = lives;
         }
     }
     return found;
 }
 
-size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
+/* Whether next to none of the waits at that place are on the path, and they are real. */
+static bool is_off_path(const struct gt_why *why, uint32_t spot)
 {
-    const struct gt_survey *v = &why->survey;
-    size_t n = 0;
+    const struct gt_place_waits *p = &why->survey.place[spot];
+    bool own = p->threads == 1 && p->thread == why->thread;
+    bool restless = why->restless && p->section == why->restless->rest;
+    return p->ns && why->path.seen[spot] * 20 <= p->ns && !p->of_lock && !own && !restless;
+}
+
+/* Sums up by section: one line of the program may have several spots. */
+static struct gt_off_path *sum_off_path(const struct gt_why *why)
+{
+    struct gt_off_path *sum = gt_need(calloc(why->sections.n + 1, sizeof *sum));
+    struct gt_memo seen = {0};
+    for (size_t i = 0; i < why->survey.waiters; i++) {
+        const struct gt_waiter *w = &why->survey.waiter[i];
+        const struct gt_place_waits *p = &why->survey.place[w->spot];
+        uint64_t *slot = gt_need(gt_memo_at(&seen, (p->section + UINT64_C(1)) << 32 | w->thread));
+        if (!is_off_path(why, w->spot) || *slot)
+            continue;
+        *slot = 1;
+        sum[p->section].threads++;
+    }
+    gt_memo_free(&seen);
     for (uint32_t i = 0; i < why->graph.spots; i++) {
-        const struct gt_place_waits *p = &v->place[i];
-        if (!p->ns)
+        const struct gt_place_waits *p = &why->survey.place[i];
+        struct gt_off_path *its = &sum[p->section];
+        if (!is_off_path(why, i))
             continue;
-        bool own = p->threads == 1 && p->thread == why->thread;
-        uint64_t on = why->path.seen[i];
-        struct gt_off_path it = {p->section, p->ns > on ? p->ns - on : 0, p->threads};
-        if (on * 20 > p->ns || p->of_lock || own || it.ns * 20 < why->to - why->from)
+        *its = (struct gt_off_path){p->section, p->thread, its->ns, its->threads};
+        its->ns += p->ns > why->path.seen[i] ? p->ns - why->path.seen[i] : 0;
+    }
+    return sum;
+}
+
+size_t gt_why_off_path(const struct gt_why *why, struct gt_off_path *out, size_t most)
+{
+    struct gt_off_path *sum = sum_off_path(why);
+    size_t n = 0;
+    for (uint32_t i = 0; i < why->sections.n; i++) {
+        size_t at = n < most ? n : most;
+        if (!sum[i].ns || sum[i].ns * 20 < why->to - why->from)
             continue;
-        size_t at = n < most ? n++ : most;
-        for (; at && out[at - 1].ns < it.ns; at--) {
+        n += n < most;
+        for (; at && out[at - 1].ns < sum[i].ns; at--) {
             if (at < most)
                 out[at] = out[at - 1];
         }
         if (at < most)
-            out[at] = it;
+            out[at] = sum[i];
     }
+    free(sum);
     return n;
 }
 
-/* Where the thread waits for input longest, a spot; GT_NOBODY: it does not. */
-static uint32_t resting_place(const struct gt_why *why, uint32_t thread, uint64_t *ns)
+static void note_off_path(struct gt_why *why)
 {
-    const struct gt_graph *graph = &why->graph;
-    struct gt_cursor c = {.graph = graph, .thread = thread};
-    struct gt_memo by_spot = {0};
-    uint32_t found = GT_NOBODY;
-    *ns = 0;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-        if (s->kind != GT_NETWORK || s->by != GT_NOBODY || s->to <= why->from || s->from >= why->to)
-            continue;
-        uint64_t *sum = gt_need(gt_memo_at(&by_spot, s->spot + UINT64_C(1)));
-        *sum += s->to - s->from;
-        if (*sum > *ns) {
-            *ns = *sum;
-            found = s->spot;
-        }
-    }
-    gt_memo_free(&by_spot);
-    gt_cursor_close(&c);
-    return found;
+    struct gt_off_path off[GT_OFF_MOST];
+    why->whatifs.offs = gt_why_off_path(why, off, GT_OFF_MOST);
+    for (size_t i = 0; i < why->whatifs.offs; i++)
+        why->whatifs.off[i] = off[i].section;
 }
 
-enum { PIECES_MOST = 100000 };
-
-static void add_pieces(struct gt_why *why, uint32_t thread, uint32_t spot)
-{
-    struct gt_cursor c = {.graph = &why->graph, .thread = thread};
-    struct gt_pieces *pieces = &why->pieces;
-    uint64_t since = 0;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c)) && pieces->n < PIECES_MOST;) {
-        if (s->spot != spot || s->kind != GT_NETWORK)
-            continue;
-        if (since >= why->from && since && s->from > since && s->from <= why->to) {
-            gt_path_add(&why->path, &why->sections, thread, since, s->from);
-            pieces->n++;
-            if (s->from - since > pieces->longest) {
-                pieces->longest = s->from - since;
-                pieces->longest_at = since;
-            }
-        }
-        since = s->to;
-    }
-    gt_cursor_close(&c);
-}
-
-/* Whether the path is mostly the last thread's wait for a signal, or its sleeping to the end. */
+/* Whether most of the path is the last thread waiting for a signal, or sleeping until the end. */
 static bool only_attends(const struct gt_why *why)
 {
-    static const char *const calls[] = {"sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend",
-                                        "pause"};
     bool alive = why->graph.lane[why->thread].thread->state != GT_G_NONE;
     uint64_t ns = 0;
     for (size_t i = 0; i < why->path.n; i++) {
         const struct gt_path_row *row = &why->path.row[i];
         const struct gt_section *s = &why->sections.at[row->section];
         bool attends = alive && s->kind == GT_SLEEP && row->thread == why->thread;
-        for (size_t k = 0; s->what && k < sizeof calls / sizeof *calls; k++)
-            attends |= strcmp(s->what, calls[k]) == 0;
-        ns += attends ? row->ns : 0;
+        ns += attends || gt_section_waits_for_signal(s) ? row->ns : 0;
     }
     return ns * 2 > why->path.ns;
 }
 
-/* Whether its end is not what is wanted: it waits for input then, and mostly; or was asked for. */
-static bool gets_input(const struct gt_why *why)
+/* Whether it gets its work through descriptors, as from other processes. */
+static bool gets_input(const struct gt_why *why, const struct gt_loop *loop)
 {
-    uint64_t ns;
-    if (why->graph.lane[why->thread].thread->state == GT_G_NONE ||
-        resting_place(why, why->thread, &ns) == GT_NOBODY)
-        return false;
-    return gt_select_any() ||
-           (why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && ns * 2 > why->to - why->from);
+    return why->sections.at[loop->rest].kind == GT_NETWORK;
 }
 
-/* Who only gives others what comes in does not count, but when it was asked for. */
-static bool is_served_by(const struct gt_why *why, uint32_t thread)
+/* The part of the path that lies in waits for input. */
+static double part_of_input(const struct gt_why *why)
 {
-    return gt_select_any() ? gt_select_named(why->graph.lane[thread].thread)
-                           : thread != why->thread;
+    uint64_t rest = 0;
+    for (size_t i = 0; i < why->path.n; i++)
+        rest += why->sections.at[why->path.row[i].section].rest ? why->path.row[i].ns : 0;
+    return (double)rest / (double)why->path.ns;
 }
 
-/* Where there are some the path is theirs. */
+/* The part of the path that lies in waits for input, or in threads that come back to such waits. */
+static double part_of_loops(const struct gt_why *why)
+{
+    const struct gt_loops *loops = &why->loops;
+    double input = part_of_input(why), its = 0;
+    for (size_t i = 0; i < why->graph.lanes; i++) {
+        const struct gt_loop *loop = loops->of[i] != GT_NOBODY ? &loops->at[loops->of[i]] : NULL;
+        its += loop && gets_input(why, loop) ? (double)why->path.by_thread[i] : 0;
+    }
+    its /= (double)why->path.ns;
+    return input > its ? input : its;
+}
+
+/* Whether the end of the recording cuts a wait of the thread for input. */
+static bool rests_at_end(const struct gt_why *why)
+{
+    struct gt_cursor c = {.graph = &why->graph, .thread = why->thread};
+    const struct gt_step *s = gt_cursor_seek(&c, why->graph.lane[why->thread].until);
+    bool rests = s && !s->ended && s->kind == GT_NETWORK;
+    gt_cursor_close(&c);
+    return rests;
+}
+
+/* Whether threads other than the path's last one come back to waits for input. */
+static bool others_get_input(const struct gt_why *why)
+{
+    for (uint32_t i = 0; i < why->graph.lanes; i++) {
+        uint32_t loop = why->loops.of[i];
+        if (i != why->thread && loop != GT_NOBODY && gets_input(why, &why->loops.at[loop]))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * What the thread at the path's end does decides, however the recording ended: the end of a server
+ * is not what the user asks about.
+ */
+static enum gt_reading read_as(const struct gt_why *why)
+{
+    const struct gt_thread_state *last = why->graph.lane[why->thread].thread;
+    uint32_t own = why->loops.of[why->thread];
+    bool lives = last->state != GT_G_NONE, input = false;
+    for (size_t i = 0; i < why->loops.n; i++)
+        input |= gets_input(why, &why->loops.at[i]);
+    if (why->as != GT_AS_FOUND)
+        return why->as == GT_AS_SERVER ? GT_SERVER_ASKED : GT_BATCH;
+    if (gt_select_any())
+        return lives && own != GT_NOBODY ? GT_SERVER_ASKED : GT_BATCH;
+    if (why->finishes)
+        return GT_BATCH;
+    if (why->loops.accepts && part_of_loops(why) >= 0.5)
+        return GT_SERVER_ACCEPTS;
+    if (lives && own != GT_NOBODY && rests_at_end(why) &&
+        why->path.by_kind[GT_NETWORK] * 2 > why->path.ns &&
+        why->loops.at[own].rest_ns * 2 > why->to - why->from)
+        return GT_SERVER_WAITS;
+    /* Its connections were accepted in calls too short to be recorded, or before. */
+    if (!why->loops.connects && part_of_input(why) >= 0.5 && others_get_input(why))
+        return GT_SERVER_WAITS;
+    return input && own == GT_NOBODY && only_attends(why) ? GT_SERVER_ATTENDS : GT_BATCH;
+}
+
+enum { PIECES_MOST = 100000 };
+
+static bool add_piece(void *arg, uint32_t thread, uint64_t from, uint64_t to)
+{
+    struct gt_why *why = arg;
+    struct gt_pieces *pieces = &why->pieces;
+    gt_path_add(&why->path, &why->sections, thread, from, to);
+    pieces->n++;
+    if (to - from > pieces->longest) {
+        pieces->longest = to - from;
+        pieces->longest_at = from;
+    }
+    return pieces->n < PIECES_MOST;
+}
+
+/* If there are enough pieces of work, the path becomes theirs. */
 static void find_pieces(struct gt_why *why)
 {
-    enum { LEAST = 10 };
     struct gt_path of_run = why->path;
     why->path = (struct gt_path){0};
-    for (uint32_t i = 0; i < why->graph.lanes; i++) {
-        uint64_t ns, before = why->pieces.n;
-        uint32_t spot = resting_place(why, i, &ns);
-        if (spot != GT_NOBODY && is_served_by(why, i))
-            add_pieces(why, i, spot);
-        why->pieces.threads += why->pieces.n > before;
+    for (uint32_t i = 0; i < why->graph.lanes && why->pieces.n < PIECES_MOST; i++) {
+        if (why->loops.of[i] == GT_NOBODY || !gt_select_named(why->graph.lane[i].thread))
+            continue;
+        gt_loops_each_piece(&why->loops, &why->graph, i, add_piece, why);
+        why->pieces.threads++;
     }
-    gt_path_free(why->pieces.n < LEAST ? &why->path : &of_run);
-    why->path = why->pieces.n < LEAST ? of_run : why->path;
-    why->pieces = why->pieces.n < LEAST ? (struct gt_pieces){0} : why->pieces;
+    gt_path_free(why->pieces.n ? &of_run : &why->path);
+    why->path = why->pieces.n ? why->path : of_run;
     why->path.from = why->from;
     why->path.to = why->to;
+}
+
+/*
+ * Drops findings that are no fault of a server. Its threads wait for input because clients send no
+ * more, and it makes a thread when a client comes.
+ */
+static void drop_what_clients_do(struct gt_findings *all)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const char *name = all->at[i].name;
+        if (strcmp(name, "false_idle") != 0 && strcmp(name, "one_at_a_time") != 0)
+            all->at[n++] = all->at[i];
+    }
+    all->n = n;
+}
+
+/*
+ * In a replay the waits of a poll last as long as they did, whatever ends them. Where they are most
+ * of the path, no gain is known.
+ */
+static void drop_what_polls_decide(struct gt_why *why)
+{
+    uint64_t ns = 0;
+    const struct gt_finding *it = NULL;
+    while ((it = gt_findings_next(&why->findings, "polling", it)))
+        ns += it->section != why->whatifs.poll ? gt_path_ns_of(&why->path, it->section) : 0;
+    why->whatifs.n = ns * 2 > why->path.ns ? 0 : why->whatifs.n;
 }
 
 void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
     why->from = from;
-    why->thread = last_thread(&why->graph, why->from, why->to);
+    why->thread = GT_NOBODY;
+    if (why->to == why->graph.trace.ns && why->from < why->to)
+        gt_standstill_find(&why->still, &why->graph, why->to - why->from);
+    if (why->still.from > why->from)
+        why->thread = last_thread(&why->graph, why->from, why->still.from);
+    if (why->thread != GT_NOBODY)
+        why->to = why->still.from;
+    else
+        why->thread = last_thread(&why->graph, why->from, why->to);
     if (why->from >= why->to || why->thread == GT_NOBODY)
         gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time%s", why->graph.trace.path,
                 gt_select_any() ? " and such threads" : "");
@@ -194,16 +303,33 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     gt_whatifs_choose(&why->whatifs, &why->graph, why->from, why->to);
     why->path.watch = why->whatifs.to;
     why->path.watch_thread = GT_NOBODY;
+    why->path.trail = why->timeline ? &why->trail : NULL;
     gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
-    if (gets_input(why) || only_attends(why))
+    gt_loops_find(&why->loops, &why->sections, why->from, why->to);
+    why->sections.asks = why->loops.connects;
+    why->finishes = gt_finishes(&why->loops, &why->path, &why->graph, why->thread);
+    why->reading = why->loops.n ? read_as(why) : GT_BATCH;
+    if (why->reading != GT_BATCH) {
         find_pieces(why);
+        gt_loops_find_blockages(&why->loops, &why->sections);
+    }
     gt_path_finish(&why->path);
     gt_show_doing(&why->graph.trace, "summing up what all threads did");
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);
+    gt_asked_find(&why->survey, &why->sections);
+    why->restless = gt_restless_find(&why->loops, &why->sections);
+    gt_wakers_find_unknown(why);
     gt_show_doing(&why->graph.trace, "trying what would help");
+    note_off_path(why);
     if (!why->pieces.n)
         gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
     gt_findings_find(&why->findings, &why->sections, why->thread, &why->path, &why->survey,
                      &why->whatifs);
+    drop_what_polls_decide(why);
+    if (why->pieces.n)
+        drop_what_clients_do(&why->findings);
+    gt_loops_tell(&why->loops, &why->findings, &why->sections, why->pieces.n ? &why->path : NULL);
+    if (why->restless)
+        gt_restless_tell(why->restless, &why->findings, &why->sections);
     gt_show_doing(&why->graph.trace, NULL);
 }

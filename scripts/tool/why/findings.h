@@ -1,6 +1,5 @@
-/* What is wrong, in words: only where the numbers leave no doubt. */
-#ifndef GT_WHY_FINDINGS_H
-#define GT_WHY_FINDINGS_H
+/* Findings: faults put into words, only where the numbers leave no doubt. */
+#pragma once
 
 #include "survey.h"
 #include "whatif.h"
@@ -8,10 +7,13 @@
 #define GT_NO_TIME UINT64_MAX
 
 struct gt_finding {
-    const char *name;    /* "convoy": one of a fixed set, for programs */
-    const char *command; /* "top --holders": what shows more */
+    const char *name;    /* "convoy": one of a fixed set, for programs that read JSON */
+    const char *command; /* "top --holders": the command that shows more */
     char *text;          /* a sentence or two */
     uint64_t at;         /* ns, where to look in the viewer, or GT_NO_TIME */
+    uint32_t lock;       /* the lock that it is about, or GT_NOBODY */
+    double part;         /* the part of the path in which that lock is held; or 0 */
+    uint32_t section;    /* where threads hold that lock most, or poll; or GT_NOBODY */
 };
 
 struct gt_findings {
@@ -19,9 +21,14 @@ struct gt_findings {
     size_t n, room;
 };
 
-/* thread: at whose end the path begins. */
+/* Puts a finding at that place, before the one that stands there. */
+void gt_findings_insert(struct gt_findings *all, size_t at, struct gt_finding it);
+
+/* The next finding of that name after `last`, or the first one with NULL; NULL: there is none. */
+const struct gt_finding *gt_findings_next(const struct gt_findings *all, const char *name,
+                                          const struct gt_finding *last);
+
+/* thread: the path was walked back from its end. */
 void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uint32_t thread,
                       const struct gt_path *path, const struct gt_survey *survey,
                       const struct gt_whatifs *whatifs);
-
-#endif

@@ -1,15 +1,22 @@
 /* See graph.h. */
 #include "graph.h"
 
-#include "scripts/tool/report/frames.h"
+#include "early_holds.h"
+#include "futex_holds.h"
+
+#include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/idle.h"
-#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/report/roles.h"
 
+#include "encoder/base/hash.h"
+#include "encoder/base/sort.h"
 #include "encoder/base/varint.h"
+#include "encoder/format/channel.h"
 #include "encoder/read/need.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +24,12 @@
 
 enum { CHUNK_BYTES = 1024, STEP_BYTES = 1 + 7 * GT_VARINT_MAX };
 
-/* What the first byte of a step says beside its kind. */
+/* Beside the kind, the first byte of a packed step says which fields follow. */
 enum { KIND = 7, ENDED = 8, HAS_WAKER = 16, HAS_LOCK = 32, HAS_P = 64 };
 _Static_assert(GT_KINDS <= KIND + 1, "a kind has three bits");
 
 struct gt_lane_chunk {
-    uint64_t from; /* of its first step */
+    uint64_t from; /* begin of its first step */
     uint32_t bytes, room, steps;
     uint8_t data[];
 };
@@ -39,7 +46,7 @@ static void resize_last(struct gt_lane *lane, uint32_t room)
     (*slot)->room = room;
 }
 
-/* Most threads do little: the first chunk grows, others are whole. */
+/* Most threads do little, so the first chunk grows. Later chunks have their full size at once. */
 static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
 {
     struct gt_lane_chunk *last = last_chunk(lane);
@@ -58,7 +65,7 @@ static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
     return lane->chunk[lane->chunks++] = fresh;
 }
 
-/* What the thread does by itself there, as long as it likes. */
+/* Sums up calls, sleeps and waits for input there that no other thread ended. */
 static void note_alone(struct gt_spot *spot, const struct gt_step *s)
 {
     if (s->by != GT_NOBODY ||
@@ -109,6 +116,7 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
         s->to = from += gt_varint_get(&p, end);
         s->kind = head & KIND;
         s->ended = head & ENDED;
+        s->relocks = s->told = s->slot = s->guessed = s->ending = false;
         s->spot = (uint32_t)gt_varint_get(&p, end);
         s->by = waker ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
         s->waker = waker ? (uint32_t)gt_varint_get(&p, end) : 0;
@@ -120,7 +128,7 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
 
 /* Numbers for what steps name ----------------------------------------------------------------- */
 
-/* Where the key's index + 1 is; 0: it is new, and the caller adds it. */
+/* The memo's slot for the key: its index + 1. 0: the key is new, and the caller adds it. */
 static uint64_t *index_at(struct gt_memo *memo, uint64_t key)
 {
     return gt_need(gt_memo_at(memo, key));
@@ -136,6 +144,20 @@ static uint32_t lock_number(struct gt_graph *graph, const struct gt_lock_state *
         *slot = ++graph->locks;
     }
     return (uint32_t)(*slot - 1);
+}
+
+uint32_t gt_graph_add_lock(struct gt_graph *graph, const char *name, uint64_t slots)
+{
+    struct gt_lock_state *lock = gt_need(calloc(1, sizeof *lock));
+    lock->name = name;
+    *index_at(&graph->slots_of, (uintptr_t)lock) = slots;
+    return lock_number(graph, lock);
+}
+
+uint64_t gt_graph_slots(const struct gt_graph *graph, uint32_t lock)
+{
+    uint64_t key = (uintptr_t)graph->lock[lock];
+    return gt_memo_find(&graph->slots_of, key);
 }
 
 static uint32_t text_number(struct gt_graph *graph, const char *text)
@@ -170,12 +192,6 @@ static inline uint32_t stack_number(struct gt_graph *graph, const struct gt_call
     return stack->number;
 }
 
-/* Not for a signal, a post or an end. */
-static bool is_for_lock(const struct gt_callers *stack)
-{
-    return gt_role_of(gt_leaf_of(stack)) == GT_ROLE_OTHER;
-}
-
 static bool is_busy(const struct gt_callers *stack)
 {
     for (uint32_t i = 1; stack && i < stack->n; i++) {
@@ -185,17 +201,73 @@ static bool is_busy(const struct gt_callers *stack)
     return false;
 }
 
+/* Whether a call there may end waits of others for a descriptor, or for a queue of messages. */
+static bool is_giving(const struct gt_callers *stack)
+{
+    static const char *const calls[] = {"write", "send", "mq_send", "mq_timedsend", "msgsnd", NULL};
+    const char *call = gt_leaf_of(stack);
+    return gt_begins_with(call + strspn(call, "_"), calls);
+}
+
+/* Whether a call there may wait for a lock on a file. */
+static bool is_of_file(const struct gt_callers *stack)
+{
+    static const char *const calls[] = {"flock", "fcntl", "lockf", NULL};
+    const char *call = gt_leaf_of(stack);
+    return gt_begins_with(call, calls) && strcmp(call, "flockfile") != 0;
+}
+
+static bool is_mutex(const char *function)
+{
+    static const char slow[] = "lock_contended";
+    size_t n = strlen(function);
+    return strstr(function, "Mutex") && n >= sizeof slow &&
+           strcmp(function + n - (sizeof slow - 1), slow) == 0;
+}
+
+static bool is_guard(const char *function)
+{
+    static const char begin[] = "__cxa_guard_acquire";
+    return strncmp(function, begin, sizeof begin - 1) == 0;
+}
+
+/* Whether the stack is of a wait for a futex in a function as `is` knows them, or just below. */
+static bool is_futex_in(const struct gt_callers *stack, bool (*is)(const char *function))
+{
+    enum { DEPTH = 4 };
+    if (gt_role_of(gt_leaf_of(stack)) != GT_ROLE_FUTEX)
+        return false;
+    for (uint32_t i = 1; i < stack->n && i < DEPTH; i++) {
+        if (is(stack->frame[i].func))
+            return true;
+    }
+    return false;
+}
+
 static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
 {
     uint64_t key = (uint64_t)stack_number(graph, spot->stack) << 32 |
-                   (uint64_t)stack_number(graph, spot->after) << 2 | spot->yields << 1 | spot->runs;
+                   (uint64_t)stack_number(graph, spot->after) << 4 | spot->spins << 3 |
+                   spot->locks << 2 | spot->yields << 1 | spot->runs;
+    if (spot->region)
+        key = gt_hash_mix(gt_hash_mix(key, 0), stack_number(graph, spot->region));
     uint64_t *slot = index_at(&graph->spot_of, key + 1);
     if (!*slot) {
         graph->spot =
             gt_need_room(graph->spot, graph->spots, &graph->spots_room, sizeof *graph->spot);
-        graph->spot[graph->spots] = *spot;
-        graph->spot[graph->spots].locks = !spot->runs && is_for_lock(spot->stack);
-        graph->spot[graph->spots].busy = !spot->runs && is_busy(spot->stack);
+        struct gt_spot *its = &graph->spot[graph->spots];
+        *its = *spot;
+        if (!spot->runs) {
+            enum gt_role role = gt_role_of(gt_leaf_of(spot->stack));
+            its->once = is_futex_in(spot->stack, is_guard);
+            its->futex = its->once || is_futex_in(spot->stack, is_mutex);
+            its->locks |= role == GT_ROLE_OTHER || its->futex; /* no signal, no thread's end */
+            its->token = role == GT_ROLE_SEMAPHORE;
+            its->joins = role == GT_ROLE_JOIN;
+            its->gives = is_giving(spot->stack);
+            its->of_file = is_of_file(spot->stack);
+            its->busy = is_busy(spot->stack);
+        }
         *slot = ++graph->spots;
     }
     return (uint32_t)(*slot - 1);
@@ -214,7 +286,7 @@ static struct gt_lane *lane_of(struct gt_graph *graph, const struct gt_thread_st
     return &graph->lane[thread->number];
 }
 
-/* What runs, or would, is not where a call is, but between two. */
+/* Whether steps of that kind lie between two calls. */
 static bool is_between(enum gt_kind kind)
 {
     return kind == GT_RUNNING || kind == GT_UNSEEN;
@@ -222,25 +294,63 @@ static bool is_between(enum gt_kind kind)
 
 enum { PENDING_MOST = 4096 };
 
-/* The steps that lead to that call. */
-static void settle(struct gt_graph *graph, struct gt_lane *lane, const struct gt_callers *after)
+/*
+ * Where a pending step lies. In an OpenMP region, a call that was made before the region tells
+ * nothing of the step.
+ */
+static struct gt_spot spot_between(const struct gt_graph *graph, const struct gt_lane *lane,
+                                   const struct gt_step *s, const struct gt_callers *after)
 {
-    struct gt_spot between = {.stack = lane->before, .after = after, .runs = true};
-    uint32_t spot = lane->pendings ? spot_number(graph, &between) : 0;
+    const struct gt_omp_region *region =
+        graph->regions.n
+            ? gt_omp_region_at(&graph->regions, lane->thread, s->from + (s->to - s->from) / 2)
+            : NULL;
+    bool before = region && lane->pending[0].from <= region->from;
+    return (struct gt_spot){.stack = before ? NULL : lane->before,
+                            .after = after,
+                            .region = region ? region->call : NULL,
+                            .runs = true};
+}
+
+/* Adds the pending steps, now that the call after them is known. spins: see gt_spot. */
+static void settle(struct gt_graph *graph, struct gt_lane *lane, const struct gt_callers *after,
+                   bool spins)
+{
+    uint32_t spot = 0;
     for (size_t i = 0; i < lane->pendings; i++) {
+        if (i == 0 || graph->regions.n) { /* outside of OpenMP all of them lie at one place */
+            struct gt_spot between = spot_between(graph, lane, &lane->pending[i], after);
+            between.spins = spins;
+            spot = spot_number(graph, &between);
+        }
         lane->pending[i].spot = spot;
         put_step(graph, lane, &lane->pending[i]);
     }
     lane->pendings = 0;
 }
 
-static void wait_for_call(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *step)
+static void add_pending(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *step)
 {
     if (lane->pendings == PENDING_MOST)
-        settle(graph, lane, NULL);
+        settle(graph, lane, NULL, false);
     lane->pending =
         gt_need_room(lane->pending, lane->pendings, &lane->pendings_room, sizeof *lane->pending);
     lane->pending[lane->pendings++] = *step;
+}
+
+/* Cuts the step where OpenMP regions of the thread begin or end. */
+static void wait_for_call(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *step)
+{
+    struct gt_step part = *step;
+    while (graph->regions.n && part.from < step->to) {
+        part.to = gt_omp_edge(&graph->regions, lane->thread, part.from, step->to);
+        if (part.to == step->to)
+            break;
+        add_pending(graph, lane, &part);
+        part.from = part.to;
+    }
+    part.to = step->to;
+    add_pending(graph, lane, &part);
 }
 
 static uint64_t end_of(const struct gt_lane *lane)
@@ -248,7 +358,7 @@ static uint64_t end_of(const struct gt_lane *lane)
     return lane->pendings ? lane->pending[lane->pendings - 1].to : lane->until;
 }
 
-/* Steps follow each other without gaps: what is missing is a step of a kind of its own. */
+/* Makes steps follow each other without gaps: a gap becomes a step of kind GT_UNSEEN. */
 static bool fit(struct gt_graph *graph, struct gt_lane *lane, struct gt_step *step)
 {
     if (!lane->steps && !lane->pendings)
@@ -266,7 +376,9 @@ static bool fit(struct gt_graph *graph, struct gt_lane *lane, struct gt_step *st
     return step->to > last;
 }
 
-/* Ps are CPUs, or it is not known yet whether they are. */
+/*
+ * The CPU of the span. Ps count as CPUs, also as long as the trace has not told whether they are.
+ */
 static uint32_t cpu_of(const struct gt_graph *graph, const struct gt_span *span)
 {
     const struct gt_threads *t = &graph->threads;
@@ -275,10 +387,11 @@ static uint32_t cpu_of(const struct gt_graph *graph, const struct gt_span *span)
     return told ? (uint32_t)span->p : GT_NOBODY;
 }
 
-/* It has not waited for anything, nor lost its CPU: it has said that others may have that. */
+/* Whether the thread yielded: it neither waited nor lost its CPU. */
 static bool is_yield(const struct gt_span *span)
 {
-    return span->kind == GT_SCHED && strcmp(span->thread->reason, "runtime.Gosched") == 0;
+    static const char once[] = "runtime.Gosched";
+    return span->kind == GT_SCHED && strncmp(span->thread->reason, once, sizeof once - 1) == 0;
 }
 
 static void add_span(void *arg, const struct gt_span *span)
@@ -311,13 +424,18 @@ static void add_span(void *arg, const struct gt_span *span)
         step.lock = lock_number(graph, span->wanted->lock);
         step.owner = owner && owner != span->thread ? owner->number : GT_NOBODY;
     }
-    settle(graph, lane, span->stack);
-    step.spot = spot_number(graph, &(struct gt_spot){.stack = span->stack, .yields = yields});
+    settle(graph, lane, span->stack, yields && strcmp(span->thread->reason, GT_YIELDS_TEXT) == 0);
+    step.spot = spot_number(
+        graph,
+        &(struct gt_spot){.stack = span->stack, .yields = yields, .locks = gt_is_for_token(span)});
     if (step.kind == GT_NETWORK && graph->spot[step.spot].busy)
-        step.kind = GT_SYNC; /* for others, by a descriptor or a signal: no input */
+        step.kind = GT_SYNC; /* a wait for other threads, by a descriptor or a signal: no input */
     put_step(graph, lane, &step);
-    if ((span->kind != GT_SCHED || yields) && span->stack)
+    if ((span->kind != GT_SCHED || yields) && span->stack) {
         lane->before = span->stack;
+        lane->call_from = step.from;
+        lane->call_to = step.to;
+    }
 }
 
 static void add_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
@@ -325,9 +443,46 @@ static void add_hold(void *arg, const struct gt_lock_state *lock, const struct g
     struct gt_graph *graph = arg;
     struct gt_lane *lane = lane_of(graph, hold->thread);
     lane->hold = gt_need_room(lane->hold, lane->holds, &lane->holds_room, sizeof *lane->hold);
-    lane->hold[lane->holds++] = (struct gt_hold){hold->from, hold->to, lock_number(graph, lock),
-                                                 text_number(graph, hold->place), hold->longer};
+    lane->hold[lane->holds++] = (struct gt_hold){hold->from,
+                                                 hold->to,
+                                                 lock_number(graph, lock),
+                                                 text_number(graph, hold->place),
+                                                 hold->longer,
+                                                 gt_lock_is_gil(lock),
+                                                 false};
     graph->holds++;
+}
+
+void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_hold hold,
+                       const char *place)
+{
+    struct gt_lane *lane = &graph->lane[thread];
+    lane->hold = gt_need_room(lane->hold, lane->holds, &lane->holds_room, sizeof *lane->hold);
+    hold.longer = true;
+    hold.place = text_number(graph, place);
+    lane->hold[lane->holds++] = hold;
+    graph->holds++;
+}
+
+/* Of two that end together, the inner one comes first. */
+static int by_hold_end(const void *a, const void *b)
+{
+    const struct gt_hold *x = a, *y = b;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->from > y->from ? -1 : x->from < y->from;
+}
+
+void gt_graph_sort_holds(struct gt_graph *graph)
+{
+    for (size_t i = 0; i < graph->lanes; i++) {
+        struct gt_lane *lane = &graph->lane[i];
+        size_t k = 1;
+        while (k < lane->holds && lane->hold[k - 1].to <= lane->hold[k].to)
+            k++;
+        if (k < lane->holds)
+            qsort(lane->hold, lane->holds, sizeof *lane->hold, by_hold_end);
+    }
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,
@@ -337,7 +492,7 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     struct gt_lane *lane = lane_of(graph, thread);
     lane->sample =
         gt_need_room(lane->sample, lane->samples, &lane->samples_room, sizeof *lane->sample);
-    lane->sample[lane->samples++] = (struct gt_why_sample){ns, stack_number(graph, stack)};
+    lane->sample[lane->samples++] = (struct gt_why_sample){ns, stack_number(graph, stack), 0};
     graph->samples++;
 }
 
@@ -349,39 +504,83 @@ static __attribute__((noinline)) void note_task(struct gt_graph *graph,
     if (h->type == GT_EV_USER_TASK_BEGIN) {
         graph->task =
             gt_need_room(graph->task, graph->tasks, &graph->tasks_room, sizeof *graph->task);
-        graph->task[graph->tasks] =
-            (struct gt_task){.name = h->text, .id = h->task, .from = ns, .thread = thread->number};
+        graph->task[graph->tasks] = (struct gt_user_task){
+            .name = h->text, .id = h->task, .from = ns, .thread = thread->number};
         *slot = ++graph->tasks;
     } else if (*slot) {
-        struct gt_task *task = &graph->task[*slot - 1];
+        struct gt_user_task *task = &graph->task[*slot - 1];
         task->to = ns;
         task->ender = thread->number;
         task->ended = true;
     }
 }
 
+/* Notes the log of a call that moved one byte through a pipe: encoder/format/channel.h. */
+static __attribute__((noinline)) void note_byte(struct gt_graph *graph,
+                                                const struct gt_happening *h,
+                                                const struct gt_thread_state *thread)
+{
+    enum { BYTES_MOST = 1000000 };
+    static const char pipe[] = GT_CHANNEL "pipe ", one_read[] = GT_CHANNEL_READ "1",
+                      one_wrote[] = GT_CHANNEL_WROTE "1";
+    const struct gt_lane *lane = lane_of(graph, thread);
+    size_t n = strlen(one_wrote);
+    bool writes = strncmp(h->more, one_wrote, n) == 0 && (!h->more[n] || h->more[n] == ' ');
+    if (strncmp(h->text, pipe, sizeof pipe - 1) != 0 || graph->bytes == BYTES_MOST ||
+        !lane->before || (!writes && strcmp(h->more, one_read) != 0))
+        return;
+    graph->byte = gt_need_room(graph->byte, graph->bytes, &graph->bytes_room, sizeof *graph->byte);
+    graph->byte[graph->bytes++] = (struct gt_byte){.pipe = h->text,
+                                                   .from = lane->call_from,
+                                                   .to = lane->call_to,
+                                                   .stack = lane->before,
+                                                   .thread = thread->number,
+                                                   .writes = writes};
+}
+
 static void add_event(void *arg, const struct gt_happening *h, const struct gt_thread_state *thread,
                       uint64_t ns)
 {
+    struct gt_graph *graph = arg;
+    if (h->type == GT_EV_USER_LOG && !h->task && gt_channel_is_key(h->text))
+        graph->channels = true;
+    if (thread && h->type == GT_EV_USER_LOG && !h->task)
+        note_byte(graph, h, thread);
+    if (thread)
+        gt_omp_note(&graph->regions, h, thread, ns);
     if (thread && (h->type == GT_EV_USER_TASK_BEGIN || h->type == GT_EV_USER_TASK_END))
-        note_task(arg, h, thread, ns);
+        note_task(graph, h, thread, ns);
 }
 
-static int by_time(const void *a, const void *b)
+bool gt_hold_is_rough(const struct gt_hold *h)
 {
-    const struct gt_why_sample *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return h->to - h->from >= 1000000;
 }
 
-/* It had the lock since it was last in no call, at least: nobody takes one inside of another. */
+uint64_t gt_hold_slack(const struct gt_hold *h)
+{
+    return 2000 + gt_locks_slack(h->to - h->from);
+}
+
+/*
+ * No thread locks inside another call. So a hold that seems to begin there, or that began earlier
+ * than recorded, began before the call, and before what the thread did just before the call. Only
+ * the length of a hold is recorded, and the holder may lose its CPU between the end of the hold and
+ * the record of it. A wait for a condition variable takes its mutex again, but at its end.
+ */
 static void lengthen_holds(struct gt_graph *graph, uint32_t thread)
 {
     struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
     for (size_t i = 0; i < lane->holds; i++) {
         struct gt_hold *h = &lane->hold[i];
-        const struct gt_step *s = h->longer ? gt_cursor_seek(&c, h->from) : NULL;
-        if (s && !graph->spot[s->spot].runs)
+        bool rough = gt_hold_is_rough(h);
+        const struct gt_step *s = rough || h->longer ? gt_cursor_seek(&c, h->from) : NULL;
+        bool inside = rough && s && !graph->spot[s->spot].runs && s->lock != h->lock &&
+                      h->to >= s->to && (h->from - s->from) * 10 < s->to - s->from;
+        if (inside)
+            h->from = s->from - (s->from > lane->begin);
+        else if (s && h->longer && !graph->spot[s->spot].runs)
             h->from = s->from;
     }
     gt_cursor_close(&c);
@@ -399,15 +598,16 @@ void gt_graph_read(struct gt_graph *graph, const char *path)
     gt_idle_decide(&graph->trace);
     for (size_t i = 0; i < graph->lanes; i++) {
         struct gt_lane *lane = &graph->lane[i];
-        settle(graph, lane, NULL);
+        settle(graph, lane, NULL, false);
         free(lane->pending);
         lane->pending = NULL;
-        if (lane->samples)
-            qsort(lane->sample, lane->samples, sizeof *lane->sample, by_time);
-        lengthen_holds(graph, (uint32_t)i);
     }
+    gt_early_holds_find(graph);
+    gt_futex_holds_find(graph);
+    for (size_t i = 0; i < graph->lanes; i++)
+        lengthen_holds(graph, (uint32_t)i);
     for (const struct gt_thread_state *t = graph->threads.first; t; t = t->next)
-        lane_of(graph, t); /* who did nothing */
+        lane_of(graph, t); /* also threads without events */
 }
 
 /* Going through steps ------------------------------------------------------------------------- */
@@ -417,21 +617,17 @@ static const struct gt_lane *lane_at(const struct gt_cursor *c)
     return &c->graph->lane[c->thread];
 }
 
-/* The first that was over after that time: an index. */
+/* Index of the first inferred wake-up after `at`. */
 static size_t handed_after(const struct gt_lane *lane, uint64_t at)
 {
-    size_t low = 0, high = lane->handeds;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lane->handed[middle].at <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return gt_count_up_to(lane->handed, lane->handeds, sizeof *lane->handed, sizeof at, at);
 }
 
-/* Waits that somebody has ended, as is known by now: from then on the thread had no CPU. */
+/*
+ * Cuts waits at their inferred wake-up, and delays at the release of the lock that they were for:
+ * from then on the thread was runnable without a CPU. A wait for a child goes on until the child
+ * has ended, and no event tells when that was.
+ */
 static size_t add_handed(const struct gt_lane *lane, const struct gt_step *in, size_t n,
                          struct gt_step *out)
 {
@@ -443,7 +639,17 @@ static size_t add_handed(const struct gt_lane *lane, const struct gt_step *in, s
             struct gt_step wait = s;
             wait.to = s.from = h->at;
             wait.by = h->by;
-            s.kind = GT_SCHED;
+            wait.guessed = h->guessed;
+            if (h->lock != GT_NOBODY) {
+                wait.kind = GT_SYNC;
+                wait.lock = h->lock;
+                wait.owner = h->slot ? GT_NOBODY : h->by;
+                wait.slot = h->slot;
+                wait.relocks = !h->slot;
+                wait.told = s.kind == GT_SYNC && s.lock != h->lock;
+            }
+            s.ending = h->ending;
+            s.kind = h->ending ? s.kind : h->unseen ? GT_UNSEEN : GT_SCHED;
             out[steps++] = wait;
             next++;
             if (s.from == s.to)
@@ -531,12 +737,105 @@ void gt_cursor_close(struct gt_cursor *c)
     *c = (struct gt_cursor){.graph = c->graph, .thread = c->thread};
 }
 
-/* Locks and samples --------------------------------------------------------------------------- */
+struct gt_cursor *gt_cursors_open(const struct gt_graph *graph)
+{
+    struct gt_cursor *cursor = gt_need(calloc(graph->lanes + 1, sizeof *cursor));
+    for (uint32_t i = 0; i < graph->lanes; i++)
+        cursor[i] = (struct gt_cursor){.graph = graph, .thread = i};
+    return cursor;
+}
+
+void gt_cursors_close(struct gt_cursor *cursor)
+{
+    for (size_t i = 0; cursor[i].graph; i++)
+        gt_cursor_close(&cursor[i]);
+    free(cursor);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct gt_handed *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+void gt_lane_hand(struct gt_lane *lane, struct gt_handed *handed, size_t n)
+{
+    if (n) {
+        lane->handed = gt_need(realloc(lane->handed, (lane->handeds + n) * sizeof *handed));
+        memcpy(lane->handed + lane->handeds, handed, n * sizeof *handed);
+        lane->handeds += n;
+        lane->woken = true;
+        qsort(lane->handed, lane->handeds, sizeof *handed, by_end);
+    }
+    free(handed);
+}
+
+/* Locks --------------------------------------------------------------------------------------- */
 
 bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *step)
 {
-    return step->kind == GT_SYNC && step->lock != GT_NOBODY && graph->spot[step->spot].locks &&
-           *graph->lock[step->lock]->name;
+    if (step->kind != GT_SYNC || step->lock == GT_NOBODY || step->slot)
+        return false;
+    const struct gt_lock_state *lock = graph->lock[step->lock];
+    const struct gt_spot *spot = &graph->spot[step->spot];
+    return (step->relocks || spot->locks || (spot->token && lock->holds)) && *lock->name;
+}
+
+bool gt_graph_is_idle(const struct gt_graph *graph, const struct gt_step *step)
+{
+    const struct gt_spot *spot = &graph->spot[step->spot];
+    return !spot->takes && gt_is_idle_at(spot->stack, step->kind);
+}
+
+bool gt_graph_is_gil_wait(const struct gt_graph *graph, const struct gt_step *step)
+{
+    return gt_graph_is_lock_wait(graph, step) && gt_lock_is_gil(graph->lock[step->lock]);
+}
+
+/* By the names of its threads: "python3.4711/main". */
+bool gt_graph_is_of_family(const struct gt_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        const char *name = gt_name_or_routine(graph->lane[i].thread), *slash = strrchr(name, '/');
+        const char *digit = slash;
+        while (digit && digit > name && isdigit((unsigned char)digit[-1]))
+            digit--;
+        if (digit && digit < slash && digit > name && digit[-1] == '.')
+            return true;
+    }
+    return false;
+}
+
+bool gt_graph_knows_channels(const struct gt_graph *graph)
+{
+    return graph->channels && gt_graph_is_of_family(graph);
+}
+
+bool gt_graph_accepts(const struct gt_graph *graph)
+{
+    for (size_t i = 0; i < graph->spots; i++) {
+        if (!graph->spot[i].runs && strncmp(gt_leaf_of(graph->spot[i].stack), "accept", 6) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *gt_taker_of(const struct gt_graph *graph, uint32_t lock)
+{
+    const char *found = "";
+    uint64_t longest = 0;
+    if (gt_lock_is_gil(graph->lock[lock]))
+        return found;
+    for (size_t i = 0; i < graph->lanes; i++) {
+        for (size_t k = 0; k < graph->lane[i].holds; k++) {
+            const struct gt_hold *h = &graph->lane[i].hold[k];
+            if (h->lock != lock || h->to - h->from <= longest || !*graph->text[h->place])
+                continue;
+            longest = h->to - h->from;
+            found = graph->text[h->place];
+        }
+    }
+    return found;
 }
 
 size_t gt_lane_hold_after(const struct gt_lane *lane, uint64_t at)
@@ -552,15 +851,33 @@ size_t gt_lane_hold_after(const struct gt_lane *lane, uint64_t at)
     return low;
 }
 
-size_t gt_lane_sample_from(const struct gt_lane *lane, uint64_t at)
+const struct gt_hold *gt_lane_next_hold(const struct gt_lane *lane, uint64_t at,
+                                        struct gt_hold_walk *walk)
 {
-    size_t low = 0, high = lane->samples;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lane->sample[middle].at < at)
-            low = middle + 1;
-        else
-            high = middle;
+    enum { HOLDS_AT_ONCE = 8 };
+    if (!walk->end && lane->holds) {
+        walk->next = gt_lane_hold_after(lane, at);
+        walk->end =
+            walk->next + HOLDS_AT_ONCE < lane->holds ? walk->next + HOLDS_AT_ONCE : lane->holds;
     }
-    return low;
+    return walk->next < walk->end ? &lane->hold[walk->next++] : NULL;
+}
+
+bool gt_graph_is_guard(const struct gt_graph *graph, uint32_t lock)
+{
+    bool found = false;
+    for (size_t i = 0; i < graph->lanes && !found; i++) {
+        for (size_t k = 0; k < graph->lane[i].holds && !found; k++)
+            found = graph->lane[i].hold[k].once && graph->lane[i].hold[k].lock == lock;
+    }
+    return found;
+}
+
+bool gt_lane_initialises(const struct gt_lane *lane, uint64_t at)
+{
+    struct gt_hold_walk walk = {0};
+    const struct gt_hold *h;
+    while ((h = gt_lane_next_hold(lane, at, &walk)) && (!h->once || h->from > at))
+        ;
+    return h;
 }

@@ -1,32 +1,35 @@
 /* See handed.h. */
 #include "handed.h"
 
-#include "scripts/tool/report/places.h"
+#include "partners.h"
+
+#include "scripts/tool/report/call_places.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
-    SAMPLE = 64,          /* waits of a place */
-    LEAST_WAITS = 8,      /* of these, long enough to tell */
-    PLACES_MOST = 32,     /* that are looked at */
-    KINDS_MOST = 32,      /* of threads, */
-    THREADS_MOST = 128,   /* and threads */
-    LOOKS_MOST = 4000000, /* at threads, for all waits: some 0.3 us each */
-    LEAST_PART = 100,     /* of the run that waits of a place take, all in all */
-    HITS_PERCENT = 75,    /* waits over just after one of them did something; */
-    CHANCE_PERCENT = 25,  /* and moments in the middle of waits for which that is so */
-    SOON_NS = 32000,      /* what is just after: doubled, */
+    SAMPLE = 64,          /* waits of a place that are examined */
+    LEAST_WAITS = 8,      /* of the sample, long enough to tell */
+    PLACES_MOST = 32,     /* places that are looked at */
+    KINDS_MOST = 32,      /* routines of threads */
+    THREADS_MOST = 128,   /* threads */
+    LOOKS_MOST = 4000000, /* looks at a thread, for all waits: some 0.3 us each */
+    LEAST_PART = 100,     /* the waits of a place take at least this fraction of the run */
+    HITS_PERCENT = 75,    /* at least so many waits end just after a candidate was active; */
+    CHANCE_PERCENT = 25,  /* at most so many checked moments inside waits do so by chance */
+    SOON_NS = 32000,      /* "just after": this long, doubled */
     SOONS = 7,            /* so many times, for a busy machine */
-    OUTLIER = 4,          /* a single wait may be so much later */
-    LENGTH_OF_SOON = 6,   /* how much longer than that a wait is, to tell anything */
+    LENGTH_OF_SOON = 6,   /* a wait must be so many times longer than that to tell anything */
     CHECKS = 2,
 };
 
-/* Moments in the middle of a wait, in percent: no even parts, at which something else may end. */
+/*
+ * Where in a wait the chance is checked, in percent. Uneven parts, as something else may end at
+ * even ones.
+ */
 static const uint64_t check_percent[CHECKS] = {37, 61};
 
 struct wait {
@@ -39,41 +42,30 @@ struct place {
     uint64_t waits;
     size_t n;
     struct wait sample[SAMPLE];
-    const char *routine; /* of those who end its waits; NULL: not known */
+    const char *routine; /* of the threads that end its waits; NULL: not known */
     uint64_t soon;
-};
-
-/* What was found of a thread's waits. */
-struct found {
-    struct gt_handed *at;
-    size_t n, room;
 };
 
 struct look {
     struct gt_graph *graph;
     struct gt_cursor *cursor; /* of each thread */
-    struct found *found;      /* by thread */
+    struct gt_guesses *found; /* by thread */
     struct place *place;
     size_t places;
     uint32_t *place_of; /* by spot: index + 1, or 0 */
-    const char **kind;  /* of threads: their routines */
+    const char **kind;  /* routines of threads */
     size_t kinds;
-    uint64_t looks; /* that are to come */
+    uint64_t looks; /* looks that the accepted places will take */
 };
 
-/* What another thread of the process may end, by a call of which nothing is told. */
+/* Whether another thread of the process may end a wait there by a call that no event names. */
 static bool is_handed(const struct gt_spot *spot)
 {
     static const char *const calls[] = {
         "read",    "__read", "recv",    "__recv",  "poll",  "ppoll", "__poll", "select",
         "epoll_",  "accept", "eventfd", "pselect", "flock", "lockf", "fcntl",  "write",
-        "__write", "send",   "__send",  "mq_",     "msg",   "sem"};
-    const char *call = gt_leaf_of(spot->stack);
-    for (size_t i = 0; !spot->runs && i < sizeof calls / sizeof *calls; i++) {
-        if (strncmp(call, calls[i], strlen(calls[i])) == 0)
-            return true;
-    }
-    return false;
+        "__write", "send",   "__send",  "mq_",     "msg",   "sem",   NULL};
+    return !spot->runs && gt_begins_with(gt_leaf_of(spot->stack), calls);
 }
 
 static bool may_be(const struct gt_step *s)
@@ -112,7 +104,7 @@ static void find_kinds(struct look *l)
     }
 }
 
-/* Calls fn with each wait at those places. */
+/* Calls fn with each wait at the places. */
 static void each_wait(struct look *l, void (*fn)(struct look *, struct place *, struct wait))
 {
     for (uint32_t i = 0; i < l->graph->lanes; i++) {
@@ -125,7 +117,7 @@ static void each_wait(struct look *l, void (*fn)(struct look *, struct place *, 
     }
 }
 
-/* The first ones, and then fewer and fewer, from all of the run. */
+/* Takes the first waits, then fewer and fewer: a sample of the whole run. */
 static void sample(struct look *l, struct place *place, struct wait wait)
 {
     (void)l;
@@ -136,29 +128,8 @@ static void sample(struct look *l, struct place *place, struct wait wait)
         place->sample[i] = wait;
 }
 
-/*
- * How long before that time, or after, the thread last began to do something, or was done with it:
- * UINT64_MAX: not since `from`. *until: up to when it could have ended the wait.
+/* The least gt_since_active() of all threads with that routine except the waiter. *by: the thread.
  */
-static uint64_t since_active(struct look *l, uint32_t thread, uint64_t from, uint64_t at,
-                             uint64_t *until)
-{
-    struct gt_cursor *c = &l->cursor[thread];
-    *c = c->graph ? *c : (struct gt_cursor){.graph = l->graph, .thread = thread};
-    const struct gt_lane *lane = &l->graph->lane[thread];
-    uint64_t end = at < lane->until ? at : lane->until;
-    const struct gt_step *s = end > lane->begin ? gt_cursor_seek(c, end) : NULL;
-    while (s && s->kind != GT_RUNNING && s->from > from && s->from > lane->begin)
-        s = gt_cursor_seek(c, s->from);
-    if (!s || s->kind != GT_RUNNING || s->to <= from)
-        return UINT64_MAX;
-    *until = s->to < at ? s->to : at;
-    if (s->to <= at)
-        return at - s->to;
-    return at - s->from < s->to - at ? at - s->from : s->to - at;
-}
-
-/* The least of that of all such threads, but the one that waits; *by: whose it is. */
 static uint64_t nearest(struct look *l, const char *routine, const struct wait *wait, uint64_t at,
                         uint32_t *by, uint64_t *until)
 {
@@ -166,7 +137,7 @@ static uint64_t nearest(struct look *l, const char *routine, const struct wait *
     for (uint32_t i = 0; i < l->graph->lanes; i++) {
         if (i == wait->thread || l->graph->lane[i].thread->routine != routine)
             continue;
-        uint64_t ns = since_active(l, i, wait->from, at, &end);
+        uint64_t ns = gt_since_active(&l->cursor[i], wait->from, at, &end);
         if (ns < least) {
             least = ns;
             *by = i;
@@ -194,14 +165,26 @@ static void count(struct tally *t, const struct wait *wait, uint64_t gap,
     }
 }
 
-/* Whether it is threads of that kind, at least so much more often than by chance. */
-static void judge(struct place *place, const char *routine, const struct tally *t, double *best)
+/*
+ * Equal threads are also active at the same time because one of them gives a lock to the next. So a
+ * routine fits worse, by this part, if the waiters have it too.
+ */
+#define OF_EQUALS 0.05
+
+/*
+ * Takes threads of that routine as the place's wakers if they fit more often than chance, and
+ * better than *best.
+ */
+static void judge(const struct look *l, struct place *place, const char *routine,
+                  const struct tally *t, double *best)
 {
+    bool equals = l->graph->lane[place->sample[0].thread].thread->routine == routine;
     for (int i = 0; i < SOONS; i++) {
         if (t->waits[i] < LEAST_WAITS || t->hits[i] * 100 < t->waits[i] * HITS_PERCENT ||
             t->chance[i] * 100 > t->waits[i] * CHECKS * CHANCE_PERCENT)
             continue;
         double more = ((double)t->hits[i] - (double)t->chance[i] / CHECKS) / (double)t->waits[i];
+        more -= equals ? OF_EQUALS : 0;
         if (more > *best) {
             *best = more;
             place->routine = routine;
@@ -230,33 +213,57 @@ static void find_givers(struct look *l, struct place *place)
                             &by, &until);
             count(&tally, w, nearest(l, l->kind[k], w, w->to, &by, &until), check);
         }
-        judge(place, l->kind[k], &tally, &best);
+        judge(l, place, l->kind[k], &tally, &best);
     }
     l->looks += place->routine ? looks : 0;
 }
 
 static void note_giver(struct look *l, struct place *place, struct wait wait)
 {
-    struct found *found = &l->found[wait.thread];
+    struct gt_guesses *found = &l->found[wait.thread];
     uint64_t until = 0, most = (wait.to - wait.from) / 2;
     uint32_t by = GT_NOBODY;
-    most = most > place->soon * OUTLIER ? most : place->soon * OUTLIER;
+    most = most > place->soon * GT_OUTLIER ? most : place->soon * GT_OUTLIER;
     if (!place->routine || nearest(l, place->routine, &wait, wait.to, &by, &until) > most)
         return;
     found->at = gt_need_room(found->at, found->n, &found->room, sizeof *found->at);
-    found->at[found->n++] = (struct gt_handed){until, by};
+    found->at[found->n++] = (struct gt_guess){
+        wait.from, wait.to, {until, by, GT_NOBODY, true}, (uint32_t)(place - l->place)};
 }
 
-/* Only when nobody looks at steps any more. */
+static void find_partners(struct look *l)
+{
+    uint64_t soon[PLACES_MOST];
+    for (size_t i = 0; i < l->places; i++)
+        soon[i] = l->place[i].soon;
+    gt_partners_find(l->graph, l->cursor, l->found, soon, l->places);
+}
+
+static void note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by)
+{
+    size_t i = 0;
+    while (i < graph->guesses && (graph->guess[i].spot != spot || graph->guess[i].by != by))
+        i++;
+    if (i == graph->guesses) {
+        graph->guess = gt_need_room(graph->guess, i, &graph->guesses_room, sizeof *graph->guess);
+        graph->guess[graph->guesses++] = (struct gt_guessed){spot, by, 0};
+    }
+    graph->guess[i].waits++;
+}
+
+/* Stores the result in the lanes. No cursor is in use any more. */
 static void tell(struct look *l)
 {
     for (uint32_t i = 0; i < l->graph->lanes; i++) {
-        struct gt_lane *lane = &l->graph->lane[i];
-        gt_cursor_close(&l->cursor[i]);
-        lane->handed = l->found[i].at;
-        lane->handeds = l->found[i].n;
-        lane->woken |= lane->handeds > 0;
-        l->graph->inferred += lane->handeds;
+        struct gt_guesses *found = &l->found[i];
+        struct gt_handed *handed = gt_need(malloc((found->n + 1) * sizeof *handed));
+        for (size_t k = 0; k < found->n; k++) {
+            handed[k] = found->at[k].giver;
+            note_guess(l->graph, l->place[found->at[k].place].spot, handed[k].by);
+        }
+        l->graph->inferred += found->n;
+        gt_lane_hand(&l->graph->lane[i], handed, found->n);
+        free(found->at);
     }
 }
 
@@ -266,16 +273,17 @@ void gt_handed_find(struct gt_graph *graph)
     find_places(&l);
     find_kinds(&l);
     if (l.places && graph->lanes > 1 && l.kinds <= KINDS_MOST) {
-        l.cursor = gt_need(calloc(graph->lanes, sizeof *l.cursor));
+        l.cursor = gt_cursors_open(graph);
         l.found = gt_need(calloc(graph->lanes, sizeof *l.found));
         each_wait(&l, sample);
         for (size_t i = 0; i < l.places; i++)
             find_givers(&l, &l.place[i]);
         each_wait(&l, note_giver);
+        find_partners(&l);
+        gt_cursors_close(l.cursor);
         tell(&l);
     }
     free(l.found);
-    free(l.cursor);
     free(l.kind);
     free(l.place);
     free(l.place_of);

@@ -1,14 +1,12 @@
 /*
- * Who ended waits for descriptors: pipes, sockets, eventfds, file locks. No event says so. Where
- * threads of one kind nearly always did something just when the waits of a place were over, and
- * hardly ever meanwhile, it was they.
+ * Infers which thread ended waits for descriptors: pipes, sockets, eventfds, file locks. No event
+ * records that. The threads of one routine are taken to be the wakers of a place by two signs: they
+ * nearly always did something just when a wait there was over, and hardly ever in the middle of
+ * one.
  */
-#ifndef GT_WHY_HANDED_H
-#define GT_WHY_HANDED_H
+#pragma once
 
 #include "graph.h"
 
-/* Sets what lanes say of that, for gt_cursor_*. */
+/* Finds these wakers and stores them in the lanes (gt_lane.handed), where gt_cursor_* uses them. */
 void gt_handed_find(struct gt_graph *graph);
-
-#endif

@@ -1,20 +1,28 @@
 /*
- * What is not told of the ends of threads. One that goes its rounds until it is told to stop, and
- * is joined then: what it did before held nobody up. And one that has ended when it is joined, for
- * which nobody waits: its maker does not go on without it all the same.
+ * Two facts about the ends of threads that no event records. The first: a thread that works in
+ * rounds or waits for input until it must stop, and is joined then, held nobody up with what it did
+ * before. The second: a thread that has ended before it is joined causes no wait, but its creator
+ * needs its result to go on.
  */
-#ifndef GT_WHY_JOINS_H
-#define GT_WHY_JOINS_H
+#pragma once
 
 #include "graph.h"
 
-/* Sets what lanes say of that. */
+/* Finds such threads and sets gt_lane.stopped and gt_lane.joined. */
 void gt_joins_find(struct gt_graph *graph);
 
+/* The threads of which gt_lane.alike says that they were told to stop. */
+size_t gt_joins_alike(const struct gt_graph *graph, uint32_t *first);
+
 /*
- * Whether the step waits for such a thread, to end or to give up a lock: for what it did in that
- * time, and for nothing that it did before.
+ * Whether the thread's step waits for the end of another thread, or for the last post of a child,
+ * as a future's get does.
+ */
+bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_step *step);
+
+/*
+ * Whether the step waits for a thread that went on until it had to stop: for its end, or
+ * for a lock that it holds. Only what that thread did during the wait counts, nothing it did
+ * before.
  */
 bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_step *step);
-
-#endif

@@ -13,14 +13,15 @@ struct walk {
     struct gt_sections *sections;
     struct gt_cursor *cursor; /* of each thread */
     uint32_t thread;
-    uint32_t waiter;  /* for a thread that was told to stop, or GT_NOBODY: */
-    uint64_t arrival; /* since then; the path goes on there */
+    uint32_t waiter;  /* the thread that joins one that was told to stop; GT_NOBODY: none */
+    uint64_t arrival; /* when it came to the join: there the path returns to it */
+    bool guessed;     /* the path came to the thread by an inferred wake-up */
+    bool open;        /* it is in a wait that the end of the trace cuts */
 };
 
 static const char *name_of(const struct gt_graph *graph, uint32_t thread)
 {
-    const struct gt_thread_state *t = graph->lane[thread].thread;
-    return *t->name ? t->name : t->routine;
+    return gt_name_or_routine(graph->lane[thread].thread);
 }
 
 static struct gt_path_row *row_of(const struct walk *w, uint32_t section)
@@ -29,8 +30,8 @@ static struct gt_path_row *row_of(const struct walk *w, uint32_t section)
     uint64_t *slot = gt_need(gt_memo_at(&path->by_section, section + 1u));
     if (!*slot) {
         path->row = gt_need_room(path->row, path->n, &path->room, sizeof *path->row);
-        path->row[path->n] =
-            (struct gt_path_row){.section = section, .thread = w->thread, .alike = true};
+        path->row[path->n] = (struct gt_path_row){
+            .section = section, .thread = w->thread, .most = w->thread, .alike = true};
         *slot = ++path->n;
     }
     return &path->row[*slot - 1];
@@ -42,15 +43,24 @@ static void add_part(void *arg, const struct gt_section_part *part)
     const struct gt_graph *graph = w->sections->graph;
     struct gt_path_row *row = row_of(w, part->section);
     uint64_t ns = part->to - part->from;
-    uint64_t *seen =
-        gt_need(gt_memo_at(&w->path->threads, (part->section + UINT64_C(1)) << 32 | w->thread));
-    if (!*seen) {
-        *seen = 1;
+    uint64_t *its =
+        gt_need(gt_memo_at(&w->path->by_place, (part->section + UINT64_C(1)) << 32 | w->thread));
+    if (!*its) {
+        *its = 1;
         row->threads++;
         row->alike &= strcmp(name_of(graph, row->thread), name_of(graph, w->thread)) == 0;
     }
+    *its += ns;
+    if (*its > row->most_ns + 1) {
+        row->most_ns = *its - 1;
+        row->most = w->thread;
+    }
     row->ns += ns;
+    row->guessed += w->guessed ? ns : 0;
+    row->open += w->open ? ns : 0;
+    row->once += gt_lane_initialises(&graph->lane[w->thread], part->from) ? ns : 0;
     row->count++;
+    gt_lengths_add(&row->lengths, ns);
     if (ns > row->longest) {
         row->longest = ns;
         row->longest_at = part->from;
@@ -68,14 +78,24 @@ static void watch(const struct walk *w, uint64_t from, uint64_t to)
         path->watch_thread = w->thread;
 }
 
+static void note_trail(struct gt_trail *trail, uint32_t thread, uint64_t from, uint64_t to)
+{
+    struct gt_trail_part *last = trail->n ? &trail->at[trail->n - 1] : NULL;
+    if (last && last->thread == thread && last->from == to) {
+        last->from = from;
+        return;
+    }
+    trail->at = gt_need_room(trail->at, trail->n, &trail->room, sizeof *trail->at);
+    trail->at[trail->n++] = (struct gt_trail_part){thread, from, to};
+}
+
 static void add_unknown(struct walk *w, uint64_t from, uint64_t to)
 {
     add_part(w, &(struct gt_section_part){from, to, w->sections->unknown});
     watch(w, from, to);
 }
 
-/* Who let the thread go on that has no step before that time: it had just been created, or ended.
- */
+/* The thread that created this one, if the path is at its begin; else GT_NOBODY. */
 static uint32_t creator_of(const struct gt_graph *graph, uint32_t thread, uint64_t at)
 {
     const struct gt_lane *lane = &graph->lane[thread];
@@ -90,18 +110,84 @@ static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from
         gt_delays_add(spot->runs ? &w->path->preempted : &w->path->woken, from, to, step->p);
 }
 
+/* Adds the wait, up to `at`, to the locks that its thread held meanwhile. */
+static void note_across(struct walk *w, uint32_t thread, const struct gt_step *step, uint64_t at)
+{
+    struct gt_hold_walk walk = {0};
+    const struct gt_lane *lane = &w->sections->graph->lane[thread];
+    if (!lane->holds || gt_graph_is_lock_wait(w->sections->graph, step))
+        return;
+    for (const struct gt_hold *h; (h = gt_lane_next_hold(lane, at - 1, &walk));) {
+        struct gt_across *its = &w->path->across[h->lock];
+        uint64_t from = h->from > step->from ? h->from : step->from;
+        from = from > w->path->from ? from : w->path->from;
+        uint64_t to = its->walk == w->path->walks && its->low < at ? its->low : at;
+        if (h->from >= at || from >= to)
+            continue;
+        if (to - from > its->longest) {
+            its->longest = to - from;
+            its->section = gt_sections_of(w->sections, thread, step);
+            its->by = step->by;
+        }
+        its->ns += to - from;
+        its->guessed += step->guessed ? to - from : 0;
+        its->low = from;
+        its->walk = w->path->walks;
+    }
+}
+
+/*
+ * The path stays with a thread that found a question there when it came to it. It goes on with the
+ * answer that the asking thread waited for before.
+ */
+static void note_answer_before(struct walk *w, const struct gt_question *q)
+{
+    enum { STEPS_BACK = 6 };
+    struct gt_cursor *c = &w->cursor[q->by];
+    const struct gt_step *s = gt_cursor_seek(c, q->at);
+    for (int i = 0; s && i < STEPS_BACK && s->by != q->reader; i++)
+        s = gt_cursor_seek(c, s->from);
+    if (s && s->by == q->reader)
+        note_across(w, q->by, s, s->to);
+}
+
+static void note_questions(struct walk *w, uint64_t from, uint64_t to)
+{
+    const struct gt_graph *graph = w->sections->graph;
+    size_t low = 0, high = graph->questions; /* low: the number of those before `to` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_question *q = &graph->question[middle];
+        if (q->reader < w->thread || (q->reader == w->thread && q->at < to))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low && graph->question[low - 1].reader == w->thread; low--) {
+        if (graph->question[low - 1].at < from)
+            break;
+        note_answer_before(w, &graph->question[low - 1]);
+    }
+}
+
 static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint64_t at)
 {
     if (step && w->waiter == GT_NOBODY && gt_joins_is_rest(w->sections->graph, step)) {
         w->waiter = w->thread;
         w->arrival = step->from;
     }
+    if (step)
+        note_across(w, w->thread, step, at);
+    w->guessed = step && step->guessed;
     w->thread = other;
     w->path->seen[step ? step->spot : 0] += step ? at - step->from : 0;
     w->path->hops++;
 }
 
-/* How far back the path may stay with others: at the arrival it is back at the one who waited. */
+/*
+ * How far back the path may stay with other threads. At the arrival it returns to the thread that
+ * joined.
+ */
 static uint64_t limit_of(struct walk *w, uint64_t from, uint64_t at)
 {
     if (w->waiter != GT_NOBODY && at <= w->arrival) {
@@ -112,15 +198,15 @@ static uint64_t limit_of(struct walk *w, uint64_t from, uint64_t at)
 }
 
 /*
- * One thing before `at`: a stretch, or who ended the wait that it is in. hops: how many others were
- * asked since time last went back; where they wait for each other in a circle a wait is one.
+ * Walks one thing back from `at`: a stretch, or a hop to the thread that ended the wait. hops: hops
+ * since time last moved. If threads wait for each other in a circle, the wait itself is the
+ * stretch.
  */
 static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *hops)
 {
     const struct gt_graph *graph = w->sections->graph;
     from = limit_of(w, from, at);
     struct gt_cursor *c = &w->cursor[w->thread];
-    *c = c->graph ? *c : (struct gt_cursor){.graph = graph, .thread = w->thread};
     const struct gt_step *step = gt_cursor_seek(c, at);
     bool lost = *hops > graph->lanes;
     uint32_t other = step ? step->by : creator_of(graph, w->thread, at);
@@ -133,10 +219,14 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     uint64_t begin = step ? step->from : at > lane->until && lane->steps ? lane->until : 0;
     begin = begin > from ? begin : from;
     *hops = 0;
+    w->open = step && gt_step_is_open(step);
+    if (w->path->trail)
+        note_trail(w->path->trail, w->thread, begin, at);
     if (step) {
         w->path->seen[step->spot] += at - begin;
         gt_sections_split(w->sections, w->thread, step, begin, at, add_part, w);
         note_delay(w, step, begin, at);
+        note_questions(w, begin, at);
         watch(w, begin, at);
     } else {
         add_unknown(w, begin, at);
@@ -150,31 +240,34 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
     size_t lanes = sections->graph->lanes, hops = 0;
     struct walk w = {.path = path,
                      .sections = sections,
-                     .cursor = gt_need(calloc(lanes, sizeof *w.cursor)),
+                     .cursor = gt_cursors_open(sections->graph),
                      .thread = thread,
                      .waiter = GT_NOBODY};
     if (!path->by_thread) {
         path->by_thread = gt_need(calloc(lanes + 1, sizeof *path->by_thread));
+        path->across = gt_need(calloc(sections->graph->locks + 1, sizeof *path->across));
         path->seen = gt_need(calloc(sections->graph->spots + 1, sizeof *path->seen));
     }
     path->from = path->stretches ? path->from : from;
     path->to = to;
+    path->walks++;
     while (to > from)
         to = step_back(&w, from, to, &hops);
-    for (size_t i = 0; i < lanes; i++)
-        gt_cursor_close(&w.cursor[i]);
-    free(w.cursor);
+    gt_cursors_close(w.cursor);
 }
 
 void gt_path_free(struct gt_path *path)
 {
+    for (size_t i = 0; i < path->n; i++)
+        free(path->row[i].lengths.at);
     free(path->row);
     free(path->by_thread);
+    free(path->across);
     free(path->seen);
     free(path->woken.at);
     free(path->preempted.at);
     gt_memo_free(&path->by_section);
-    gt_memo_free(&path->threads);
+    gt_memo_free(&path->by_place);
     *path = (struct gt_path){0};
 }
 
@@ -195,8 +288,22 @@ void gt_path_finish(struct gt_path *path)
         *(uint64_t *)gt_need(gt_memo_at(&path->by_section, path->row[i].section + 1u)) = i + 1;
 }
 
-uint64_t gt_path_ns_of(const struct gt_path *path, uint32_t section)
+bool gt_path_row_waits_to_write(const struct gt_sections *sections, const struct gt_path_row *row)
+{
+    enum { LEAST = 10, LEAST_NS = 100000 };
+    const struct gt_section *s = &sections->at[row->section];
+    return (s->kind == GT_SYSCALL || s->kind == GT_NETWORK) && gt_section_writes(s) &&
+           row->count >= LEAST && row->ns >= row->count * LEAST_NS;
+}
+
+const struct gt_path_row *gt_path_row_of(const struct gt_path *path, uint32_t section)
 {
     uint64_t i = gt_memo_find(&path->by_section, section + 1u);
-    return i ? path->row[i - 1].ns : 0;
+    return i ? &path->row[i - 1] : NULL;
+}
+
+uint64_t gt_path_ns_of(const struct gt_path *path, uint32_t section)
+{
+    const struct gt_path_row *row = gt_path_row_of(path, section);
+    return row ? row->ns : 0;
 }

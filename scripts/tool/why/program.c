@@ -1,7 +1,7 @@
 /* See program.h. */
 #include "program.h"
 
-#include "cpus.h"
+#include "cpu_use.h"
 #include "joins.h"
 #include "slots.h"
 
@@ -12,12 +12,12 @@
 static struct gt_op *add_op(struct gt_role *role, enum gt_op_type type, uint32_t arg, uint64_t ns)
 {
     role->op = gt_need_room(role->op, role->n, &role->room, sizeof *role->op);
-    role->op[role->n] = (struct gt_op){.type = type, .arg = arg & ((1u << 27) - 1), .ns = ns};
+    role->op[role->n] = gt_op_make(type, arg, ns);
     return &role->op[role->n++];
 }
 
 enum {
-    TAKEN_NS = 50000, /* from going on with a lock to the note that it was taken, at most */
+    TAKEN_NS = 50000, /* at most so long from going on with a lock to its recorded hold */
 };
 
 struct builder {
@@ -27,11 +27,12 @@ struct builder {
     size_t next_edge, next_hold;
     const struct gt_silent *next_silent;
     bool *acquired;    /* by hold */
-    size_t first_hold; /* which that begins with */
-    uint64_t until;    /* of what has been added */
-    bool skip_delay;   /* of a wake-up in vain: there will be others, or none */
-    uint32_t lock;     /* that the last wait was for, or GT_NOBODY */
+    size_t first_hold; /* index of the hold that `acquired` begins with */
+    uint64_t until;    /* end of what has been added */
+    bool skip_delay;   /* the wake-up was spurious: the replay has others, or none */
+    uint32_t lock;     /* the last wait was for this lock, or GT_NOBODY */
     bool woken;        /* by another thread, just before */
+    bool open; /* the end of the trace cuts the work that is added: nothing makes it shorter */
     struct gt_cursor ahead;
 };
 
@@ -40,7 +41,7 @@ static const struct gt_lane *lane_of(const struct gt_program *p, uint32_t thread
     return &p->sections->graph->lane[thread];
 }
 
-/* Holds of each lock by any thread, in the order of time. */
+/* Sorts holds by lock, then by time. */
 static int by_lock_and_end(const void *a, const void *b)
 {
     const struct gt_hold *x = a, *y = b;
@@ -69,7 +70,7 @@ static void find_holds(struct gt_program *p)
         qsort(p->hold, p->holds, sizeof *p->hold, by_lock_and_end);
 }
 
-/* How much of that time it is told that somebody had the lock. */
+/* How long the lock had a known holder in that time. */
 static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t from, uint64_t to)
 {
     size_t low = 0, high = p->holds;
@@ -95,13 +96,26 @@ static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t
     return sum;
 }
 
-/* Whether the wait is one for holds that are told: the lock itself says when it is over. */
-static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
+/*
+ * A wait that events tell is over when the thread that ended it comes to that point. So is one for
+ * a static, which is initialised once: its waiters do not take its guard in turn.
+ */
+static bool is_lock_wait(const struct gt_program *p, const struct gt_step *s)
 {
-    return gt_graph_is_lock_wait(p->sections->graph, s) && p->held[s->lock];
+    const struct gt_graph *graph = p->sections->graph;
+    return !s->told && !graph->spot[s->spot].once && gt_graph_is_lock_wait(graph, s);
 }
 
-/* Whether it is over when somebody is done with the little that is left, whatever came before. */
+/* Whether the wait is for a lock whose holds are recorded: the holds say when it is over. */
+static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
+{
+    return is_lock_wait(p, s) && p->held[s->lock];
+}
+
+/*
+ * Whether the wait is for the rest of a thread that was told to stop. It then lasts as long as that
+ * rest, whatever the thread did before.
+ */
 static bool is_rest(const struct gt_program *p, const struct gt_step *s)
 {
     return !is_of_lock(p, s) && gt_joins_is_rest(p->sections->graph, s);
@@ -125,7 +139,7 @@ static int by_poster(const void *a, const void *b)
     return x->waiter < y->waiter ? -1 : x->waiter > y->waiter;
 }
 
-/* Whether the thread was joined in the interval, by one that did not have to wait. */
+/* Whether a thread joined this one in the interval without having to wait. */
 static bool is_silent(const struct gt_program *p, const struct gt_lane *lane)
 {
     return lane->joined > p->from && lane->joined <= p->to;
@@ -152,9 +166,14 @@ static void find_edges(struct gt_program *p)
         for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
              s = gt_cursor_next(&c)) {
             if (s->by != GT_NOBODY && !is_of_lock(p, s) && !is_rest(p, s))
-                add_edge(p, (struct gt_edge){s->to, s->from, s->by, i, s->lock, s->spot});
+                add_edge(p, (struct gt_edge){s->to, s->from, s->by, i,
+                                             s->told ? GT_NOBODY : s->lock, s->spot});
         }
         gt_cursor_close(&c);
+    }
+    for (size_t i = 0; i < p->sections->graph->questions; i++) {
+        const struct gt_question *q = &p->sections->graph->question[i];
+        add_edge(p, (struct gt_edge){q->at, q->at, q->by, q->reader, GT_NOBODY, 0});
     }
     if (p->edges)
         qsort(p->edge, p->edges, sizeof *p->edge, by_poster);
@@ -165,7 +184,7 @@ static void find_edges(struct gt_program *p)
     }
 }
 
-/* The edge that such a wait of the thread waits for. */
+/* The edge that ends the wait of `waiter`, by its time and waker; SIZE_MAX: none. */
 static size_t edge_of(const struct gt_program *p, uint32_t waiter, uint64_t at, uint32_t by)
 {
     struct gt_edge key = {.at = at, .by = by, .waiter = waiter};
@@ -182,21 +201,33 @@ static int by_waiter(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
+/* at: when the waiter went on. */
+static void add_silent_edge(struct gt_program *p, uint32_t waiter, uint32_t by, uint64_t posted,
+                            uint64_t at)
+{
+    size_t edge = edge_of(p, waiter, posted, by);
+    if (edge != SIZE_MAX)
+        p->silent[p->silents++] = (struct gt_silent){waiter, (uint32_t)edge, at};
+}
+
 static void find_silent(struct gt_program *p)
 {
-    p->silent = gt_need(malloc((p->roles + 1) * sizeof *p->silent));
+    const struct gt_graph *graph = p->sections->graph;
+    p->silent = gt_need(malloc((p->roles + graph->questions + 1) * sizeof *p->silent));
     for (uint32_t i = 0; i < p->roles; i++) {
         const struct gt_lane *lane = lane_of(p, i);
-        uint32_t maker = is_silent(p, lane) ? lane->thread->maker->number : GT_NOBODY;
-        size_t edge = maker != GT_NOBODY ? edge_of(p, maker, lane->until, i) : SIZE_MAX;
-        if (edge != SIZE_MAX)
-            p->silent[p->silents++] = (struct gt_silent){maker, (uint32_t)edge, lane->joined};
+        if (is_silent(p, lane))
+            add_silent_edge(p, lane->thread->maker->number, i, lane->until, lane->joined);
+    }
+    for (size_t i = 0; i < graph->questions; i++) {
+        const struct gt_question *q = &graph->question[i];
+        add_silent_edge(p, q->reader, q->by, q->at, q->at);
     }
     if (p->silents)
         qsort(p->silent, p->silents, sizeof *p->silent, by_waiter);
 }
 
-/* The first of a thread's. */
+/* The first gt_silent of the thread. */
 static const struct gt_silent *silent_of(const struct gt_program *p, uint32_t thread)
 {
     const struct gt_silent *low = p->silent, *high = p->silent + p->silents;
@@ -218,16 +249,9 @@ static const struct gt_hold *next_hold(const struct builder *b)
 
 enum { HOLDS_AT_ONCE = 8 };
 
-/* What the beginning of a hold may be off: it is told as a length, to a hundredth of its unit. */
-static uint64_t slack_of(const struct gt_hold *h)
-{
-    uint64_t ns = h->to - h->from;
-    return 2000 + (ns >= 1000000000 ? 10000000 : ns >= 1000000 ? 10000 : 0);
-}
-
 /*
- * The thread asks for a lock at that time; before, for those that it has then and gives up later.
- * Taken the other way round they would be in a circle with another thread's.
+ * The thread asks for the lock of `hold` at `at`, and before that for outer locks that it holds
+ * then and releases later. In the other order it would wait in a circle with another thread.
  */
 static void take(struct builder *b, size_t hold, uint64_t at)
 {
@@ -237,7 +261,7 @@ static void take(struct builder *b, size_t hold, uint64_t at)
          i-- > hold + 1;) {
         const struct gt_hold *outer = &lane->hold[i];
         bool *acquired = &b->acquired[i - b->first_hold];
-        if (*acquired || outer->to < it->to || outer->from > at + slack_of(outer))
+        if (*acquired || outer->to < it->to || outer->from > at + gt_hold_slack(outer))
             continue;
         *acquired = true;
         add_op(b->role, GT_OP_ACQUIRE, outer->lock, outer->from);
@@ -246,8 +270,7 @@ static void take(struct builder *b, size_t hold, uint64_t at)
     add_op(b->role, GT_OP_ACQUIRE, it->lock, it->from);
 }
 
-/* What happens on the thread at a moment, up to that time: it lets others go on, takes and gives.
- */
+/* Adds what takes no time, up to `until`: posts, locks taken and locks released. */
 static void add_moments(struct builder *b, uint64_t until)
 {
     struct gt_program *p = b->program;
@@ -273,7 +296,7 @@ static void add_moments(struct builder *b, uint64_t until)
     }
 }
 
-/* When the next of these comes, if that is before `to`. */
+/* When the next post, lock or unlock comes, if before `to`; else `to`. */
 static uint64_t next_moment(const struct builder *b, uint64_t to)
 {
     const struct gt_program *p = b->program;
@@ -297,14 +320,15 @@ static void add_work(void *arg, const struct gt_section_part *part)
     const struct gt_section *section = &p->sections->at[part->section];
     uint64_t ns = part->to - part->from;
     enum gt_op_type type = GT_OP_WORK;
-    if (section->kind == GT_RUNNING && p->cpus > 0) {
+    if (section->kind == GT_RUNNING && p->cpus > 0)
         type = GT_OP_COMPUTE;
-        ns = p->counted ? (uint64_t)((double)ns * gt_cpu_share(lane_of(p, b->thread)->thread)) : ns;
-    }
     if (section->kind == GT_SCHED) {
         if (section->woken && b->skip_delay)
             return;
-        /* In which others had the lock is no delay, but a wake-up in vain. */
+        /*
+         * A delay in which another thread held the lock was a spurious wake-up, not a wait for a
+         * CPU.
+         */
         uint64_t vain = section->woken && b->lock != GT_NOBODY
                             ? held_between(p, b->lock, part->from, part->to)
                             : 0;
@@ -316,11 +340,13 @@ static void add_work(void *arg, const struct gt_section_part *part)
         type = section->woken && b->woken ? GT_OP_DELAY : GT_OP_WORK;
     }
     if (ns)
-        add_op(b->role, type, part->section, ns)->held = section->lock != GT_NOBODY;
+        add_op(b->role, type, b->open ? p->sections->unknown : part->section, ns)->held =
+            section->lock != GT_NOBODY || gt_lane_initialises(lane_of(p, b->thread), part->from);
 }
 
 static void add_stretch(struct builder *b, const struct gt_step *s, uint64_t from, uint64_t to)
 {
+    b->open = gt_step_is_open(s);
     while (from < to) {
         add_moments(b, from);
         uint64_t until = next_moment(b, to);
@@ -330,24 +356,26 @@ static void add_stretch(struct builder *b, const struct gt_step *s, uint64_t fro
     }
 }
 
-/* When the thread went on that waited so for a lock: it may have been woken in vain before. */
+/* When the waiter went on with the lock. Earlier wake-ups may have come before the lock was free.
+ */
 static uint64_t had_it_by(struct builder *b, const struct gt_step *s)
 {
     enum { LOOK_NS = 20000 };
     uint64_t end = s->to;
-    uint32_t lock = s->lock;
+    uint32_t lock = s->lock, spot = s->spot;
     const struct gt_step *n = gt_cursor_seek(&b->ahead, end);
     while (n && (n = gt_cursor_next(&b->ahead))) {
         bool looks = n->kind == GT_RUNNING && n->to - n->from < LOOK_NS;
         bool again = n->kind == GT_SYNC && n->lock == lock;
-        if (n->kind != GT_SCHED && !looks && !again)
+        bool ends = n->kind == GT_UNSEEN && n->spot == spot; /* gt_handed.unseen */
+        if (n->kind != GT_SCHED && !looks && !again && !ends)
             break;
         end = n->to;
     }
     return end;
 }
 
-/* The thread's own hold that this wait, or it and more of them, led to. */
+/* The thread's hold that this wait led to, alone or with more waits. SIZE_MAX: none. */
 static size_t hold_after(struct builder *b, const struct gt_step *s)
 {
     const struct gt_lane *lane = lane_of(b->program, b->thread);
@@ -355,7 +383,7 @@ static size_t hold_after(struct builder *b, const struct gt_step *s)
         const struct gt_hold *h = &lane->hold[i];
         if (h->lock != s->lock || h->to <= s->to)
             continue;
-        uint64_t slack = slack_of(h);
+        uint64_t slack = gt_hold_slack(h);
         bool its = h->from + slack >= s->from && h->from <= had_it_by(b, s) + slack + TAKEN_NS;
         return its ? i : SIZE_MAX;
     }
@@ -367,7 +395,7 @@ static void add_wait(struct builder *b, const struct gt_step *s)
     struct gt_program *p = b->program;
     add_moments(b, s->from);
     bool of_lock = is_of_lock(p, s);
-    size_t own = gt_graph_is_lock_wait(p->sections->graph, s) ? hold_after(b, s) : SIZE_MAX;
+    size_t own = is_lock_wait(p, s) ? hold_after(b, s) : SIZE_MAX;
     if (!of_lock) {
         size_t edge = edge_of(p, b->thread, s->to, s->by);
         if (edge != SIZE_MAX)
@@ -382,7 +410,7 @@ static void add_wait(struct builder *b, const struct gt_step *s)
     }
 }
 
-/* What the other one did meanwhile: the thread waits as long as that takes. */
+/* A wait for the rest of a stopped thread takes as long as what that thread did meanwhile. */
 static void add_rest(struct builder *b, const struct gt_step *s, uint64_t from)
 {
     const struct gt_program *p = b->program;
@@ -397,7 +425,7 @@ static void add_rest(struct builder *b, const struct gt_step *s, uint64_t from)
     gt_cursor_close(&c);
 }
 
-/* Whom the thread has joined by then, without a wait. */
+/* Adds the joins without a wait, up to `until`. */
 static void add_silent(struct builder *b, uint64_t until)
 {
     const struct gt_program *p = b->program;
@@ -452,10 +480,15 @@ struct gt_program *gt_program_build(struct gt_sections *sections, uint32_t threa
                                     uint64_t to)
 {
     struct gt_program *p = gt_need(calloc(1, sizeof *p));
-    *p = (struct gt_program){.sections = sections, .target = thread, .from = from, .to = to};
+    *p = (struct gt_program){.sections = sections,
+                             .target = thread,
+                             .from = from,
+                             .to = to,
+                             .poller = GT_NOBODY,
+                             .poll = GT_NOBODY};
     p->roles = sections->graph->lanes;
     p->role = gt_need(calloc(p->roles + 1, sizeof *p->role));
-    p->cpus = gt_measure_cpus(sections->graph, from, to, &p->counted);
+    p->cpus = gt_measure_cpus(sections->graph, from, to);
     find_holds(p);
     find_edges(p);
     find_silent(p);

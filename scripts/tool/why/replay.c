@@ -6,19 +6,22 @@
 
 #include <stdlib.h>
 
-/* A thread on its way through its role. */
+/* A thread on its way through its program. */
 struct runner {
     const struct gt_op *op;
     size_t n, next;
     bool waited, done, blocked;
-    bool retries;         /* it was woken for a lock, and looks again */
-    uint32_t next_waiter; /* for the same lock, or GT_NOBODY */
+    bool retries;         /* woken for a lock, and asks for it again */
+    bool gave;            /* gave the lock of the change up for a wait, and must take it again */
+    bool found;           /* it polled, and is needed: it goes on to wake the waiter */
+    uint64_t pause;       /* length of its last sleep while it polled; 0: it did not */
+    uint32_t next_waiter; /* the next waiter for the same lock, or GT_NOBODY */
 };
 
 struct lock {
-    uint32_t owner, first, last; /* GT_NOBODY: none; those who wait for it, in order */
-    bool waking;                 /* one was woken and has not looked yet */
-    uint64_t free;               /* slots that nobody has */
+    uint32_t owner, first, last; /* the holder, or GT_NOBODY; the queue of waiters */
+    bool waking;                 /* a waiter was woken and has not asked again yet */
+    uint64_t free;               /* free slots of a semaphore */
 };
 
 struct run {
@@ -27,9 +30,9 @@ struct run {
     struct runner *lane; /* by thread */
     struct lock *lock;
     uint8_t *posted;                  /* by edge: 1 posted, 2 awaited */
-    struct gt_queue timed, computing; /* by the time it is done; by work of each done then */
-    double cpus, work;                /* work: that each thread on a CPU has done so far */
-    uint64_t now;
+    struct gt_queue timed, computing; /* keys: time of end; amount of `work` at the end */
+    double cpus, work;                /* work: computed so far by each thread that is on a CPU */
+    uint64_t now, pauses;             /* pauses: sleeps of a poll that the trace does not have */
     struct gt_outcome outcome;
 };
 
@@ -41,14 +44,17 @@ static void wake(struct run *run, uint32_t thread, uint64_t delay)
     gt_queue_push(&run->timed, (struct gt_pair){run->now + delay, thread});
 }
 
-/* What the thread needs from being woken to looking at the lock again. */
+/* The thread's run-queue delay between its wake-up and asking for the lock again. */
 static uint64_t delay_of(const struct run *run, const struct runner *lane)
 {
     const struct gt_op *after = lane->next + 1 < lane->n ? &lane->op[lane->next + 1] : NULL;
     return after && after->type == GT_OP_DELAY && !run->change->cpus ? after->ns : 0;
 }
 
-/* As mutexes do: whoever comes first has it, and of those who wait one at a time is woken. */
+/*
+ * Releases a lock as mutexes do: the first thread to come takes it, and one waiter at a time is
+ * woken.
+ */
 static void release(struct run *run, struct lock *lock)
 {
     lock->owner = GT_NOBODY;
@@ -73,7 +79,7 @@ static void queue_up(struct run *run, struct lock *lock, uint32_t thread)
     lane->blocked = true;
 }
 
-/* Whether the thread has it, or had; else it waits. */
+/* Whether the thread has taken the lock (GT_OP_PASS: could have). If not, it waits. */
 static bool acquire(struct run *run, uint32_t thread, const struct gt_op *op)
 {
     struct runner *lane = &run->lane[thread];
@@ -95,7 +101,7 @@ static bool acquire(struct run *run, uint32_t thread, const struct gt_op *op)
     return true;
 }
 
-/* A slot is had by whoever comes first; nobody knows which of those who have one gives it up. */
+/* The first thread to come takes a slot. It is not known which thread will give one back. */
 static bool take_slot(struct run *run, uint32_t thread, uint32_t lock)
 {
     if (run->change->free_lock && run->change->lock == lock)
@@ -135,7 +141,20 @@ static bool await_edge(struct run *run, uint32_t thread, const struct gt_op *op)
         return true;
     run->posted[op->arg] = 2;
     lane->blocked = true;
+    if (run->change->across && run->lock[run->change->lock].owner == thread) {
+        lane->gave = true;
+        release(run, &run->lock[run->change->lock]);
+    }
     return false;
+}
+
+/* Whether the thread has the lock again that it gave up for a wait. */
+static bool has_taken_back(struct run *run, uint32_t thread)
+{
+    struct gt_op take = gt_op_make(GT_OP_ACQUIRE, run->change->lock, 0);
+    struct runner *lane = &run->lane[thread];
+    lane->gave = !acquire(run, thread, &take);
+    return !lane->gave;
 }
 
 static void post(struct run *run, uint32_t edge)
@@ -150,7 +169,7 @@ static void post(struct run *run, uint32_t edge)
         wake(run, run->program->edge[edge].waiter, 0);
 }
 
-/* Two threads share what there is to do, not one long piece of it. */
+/* Threads share many small pieces of work, but not one long piece. */
 static bool is_divisible(const struct run *run, const struct gt_op *op)
 {
     enum { LEAST_PIECES = 10 };
@@ -163,18 +182,65 @@ static uint64_t length(const struct run *run, uint32_t thread, const struct gt_o
     double part = change->section ? change->section[op->arg] : 1;
     part *= change->thread && !op->held && is_divisible(run, op) ? change->thread[thread] : 1;
     if (run->program->sections->at[op->arg].kind == GT_SCHED)
-        part = change->cpus ? 0 : 1;
+        part = change->cpus ? 0 : change->section ? change->section[op->arg] : 1;
     return part == 1 ? op->ns : (uint64_t)((double)op->ns * part);
 }
 
-/* The thread does what takes no time, up to what does. */
+/* Polls ---------------------------------------------------------------------------------------- */
+
+enum { NO_PAUSE_NS = 20000, PAUSES_MOST = 100000 };
+
+static bool is_awaited(const struct run *run, uint32_t edge)
+{
+    return run->posted[edge] == 2 || is_for_slot(run, edge);
+}
+
+/* Whether the thread that this one wakes next already waits for that. */
+static bool is_needed(const struct run *run, const struct runner *lane)
+{
+    for (size_t i = lane->next; i < lane->n; i++) {
+        if (lane->op[i].type == GT_OP_POST)
+            return is_awaited(run, lane->op[i].arg);
+    }
+    return true;
+}
+
+/* The length of a sleep of the thread that polls. It looks before each whether it is needed. */
+static uint64_t pause_of(const struct run *run, struct runner *lane, uint64_t ns)
+{
+    lane->found = lane->found || is_needed(run, lane);
+    lane->pause = run->change->no_poll ? NO_PAUSE_NS : ns;
+    return lane->found || run->change->no_poll ? 0 : ns;
+}
+
+/* Whether the thread that polls must look again before it can wake the waiter. */
+static bool polls_on(struct run *run, uint32_t thread, uint32_t edge)
+{
+    struct runner *lane = &run->lane[thread];
+    bool over = lane->found || !lane->pause || is_awaited(run, edge);
+    if (thread != run->program->poller)
+        return false;
+    if (over || run->pauses++ > PAUSES_MOST) {
+        lane->found = false;
+        lane->pause = 0;
+        return false;
+    }
+    gt_queue_push(&run->timed, (struct gt_pair){run->now + lane->pause, thread});
+    return true;
+}
+
+/* The thread does all that takes no time, up to the next thing that takes some. */
 static void go_on(struct run *run, uint32_t thread)
 {
     struct runner *lane = &run->lane[thread];
+    if (lane->gave && !has_taken_back(run, thread))
+        return;
     while (lane->next < lane->n) {
         const struct gt_op *op = &lane->op[lane->next];
         uint64_t ns;
         if ((op->type == GT_OP_ACQUIRE || op->type == GT_OP_PASS) && !acquire(run, thread, op))
+            return;
+        if (op->type == GT_OP_POST && polls_on(run, thread, op->arg))
             return;
         lane->next++;
         switch (op->type) {
@@ -184,6 +250,8 @@ static void go_on(struct run *run, uint32_t thread)
             __attribute__((fallthrough));
         case GT_OP_WORK:
             ns = length(run, thread, op);
+            if (thread == run->program->poller && op->arg == run->program->poll)
+                ns = pause_of(run, lane, ns);
             if (!ns)
                 break;
             lane->waited = false;
@@ -214,7 +282,7 @@ static void go_on(struct run *run, uint32_t thread)
     lane->done = true;
 }
 
-/* What the thread waits in. */
+/* The operation that the thread is blocked in. */
 static const struct gt_op *wait_of(const struct runner *lane)
 {
     const struct gt_op *next = lane->next < lane->n ? &lane->op[lane->next] : NULL;
@@ -222,7 +290,7 @@ static const struct gt_op *wait_of(const struct runner *lane)
     return locks ? next : &lane->op[lane->next - 1];
 }
 
-/* Nothing would end any wait: the one that was over first in truth is over. */
+/* No waker is left. Ends the wait that ended first in the trace. False: no thread is blocked. */
 static bool force(struct run *run)
 {
     const struct gt_program *p = run->program;
@@ -238,6 +306,12 @@ static bool force(struct run *run)
         return false;
     run->outcome.forced++;
     const struct gt_op *op = wait_of(&run->lane[found]);
+    if (run->lane[found].gave && op->type == GT_OP_AWAIT && run->posted[op->arg] == 1) {
+        struct lock *given = &run->lock[run->change->lock];
+        given->waking = false;
+        release(run, given);
+        return true;
+    }
     if (op->type == GT_OP_AWAIT && is_for_slot(run, op->arg)) {
         give_slot(run, run->program->edge[op->arg].lock);
         return true;
@@ -249,11 +323,14 @@ static bool force(struct run *run)
     }
     struct lock *lock = &run->lock[op->arg];
     lock->waking = false;
-    release(run, lock); /* the first of those who wait has it: they are all in one circle */
+    release(run, lock); /* the first waiter gets the lock: all waiters are in one circle */
     return true;
 }
 
-/* The thread whose stretch is over next, and `now` is when; false: none does anything. */
+/*
+ * Takes the thread whose stretch ends next, and sets `now` to that time. False: no thread does
+ * anything.
+ */
 static bool next_thread(struct run *run, uint32_t *thread)
 {
     double share = run->computing.n && run->cpus > 0 && (double)run->computing.n > run->cpus
@@ -298,16 +375,23 @@ static void prepare(struct run *run)
     run->now = 0;
 }
 
-struct gt_outcome gt_replay_run(const struct gt_program *p, const struct gt_change *change)
+struct gt_outcome gt_replay_run(const struct gt_program *p, const struct gt_change *change,
+                                uint64_t *end)
 {
     struct run run = {.program = p, .change = change, .cpus = change->cpus ? 0 : p->cpus};
     uint32_t thread;
     prepare(&run);
+    for (uint32_t i = 0; end && i < p->roles; i++)
+        end[i] = UINT64_MAX;
     while (!run.lane[p->target].done) {
-        if (next_thread(&run, &thread))
-            go_on(&run, thread);
-        else if (!force(&run))
-            break;
+        if (!next_thread(&run, &thread)) {
+            if (!force(&run))
+                break;
+            continue;
+        }
+        go_on(&run, thread);
+        if (end && run.lane[thread].done)
+            end[thread] = run.now;
     }
     run.outcome.ns = run.now;
     free(run.lane);

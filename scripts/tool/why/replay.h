@@ -1,29 +1,30 @@
 /*
- * The run again, as it would have been with a change: each thread does what it did, waits end when
- * the one that ended them comes to that point, locks are had by one thread at a time in the order
- * in which they ask, and CPUs are shared where there were too few.
+ * The run again, as it would have been with one change. Each thread does what it did in the trace.
+ * A wait ends when its waker reaches that point. A lock has one holder at a time, in the order in
+ * which threads ask for it. CPUs are shared where there were too few.
  */
-#ifndef GT_WHY_REPLAY_H
-#define GT_WHY_REPLAY_H
+#pragma once
 
 #include "program.h"
 
-/* What is different. Zeros: nothing. */
+/* The change that is tried. Zeros: no change. */
 struct gt_change {
-    const double *section; /* by section: how long it takes, as a part of what it took; or NULL */
-    const double *thread;  /* by thread: the same for what it does without a lock; or NULL */
-    bool free_lock;        /* nobody ever waits for this one: */
-    bool slot;             /* it has a slot more: */
+    const double *section; /* by section: its new length, as a part of the old one; or NULL */
+    const double *thread;  /* by thread: new part of its work without a lock; or NULL */
+    bool free_lock;        /* `lock` is never contended */
+    bool across;           /* `lock` is not held while its holder waits for another thread */
+    bool slot;             /* `lock`, a semaphore, has one slot more */
     uint32_t lock;
-    bool cpus; /* there is always a CPU */
+    bool cpus;    /* no thread ever waits for a CPU */
+    bool no_poll; /* the thread that polls goes on as soon as it is needed */
 };
 
 struct gt_outcome {
-    uint64_t ns;     /* until the last thing that counts is done */
-    uint64_t forced; /* waits that nothing would have ended: the order was another one */
+    uint64_t ns;     /* until the target thread is done */
+    uint64_t forced; /* waits that nothing in the replay would have ended */
     uint64_t waits;
 };
 
-struct gt_outcome gt_replay_run(const struct gt_program *program, const struct gt_change *change);
-
-#endif
+/* end: by thread, when it was done; UINT64_MAX: it was not. May be NULL. */
+struct gt_outcome gt_replay_run(const struct gt_program *program, const struct gt_change *change,
+                                uint64_t *end);

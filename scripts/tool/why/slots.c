@@ -1,7 +1,7 @@
 /* See slots.h. */
 #include "slots.h"
 
-#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/call_places.h"
 
 #include "encoder/read/need.h"
 
@@ -10,13 +10,13 @@
 
 enum {
     LEAST_WAITS = 10,
-    PAIRED_PERCENT = 75,    /* of those who give, who have waited and been given one before */
-    LEAST_OUTSIDE_PART = 20 /* of what is done with a slot: else workers pass work to each other */
+    PAIRED_PERCENT = 75,    /* of posts: by a thread that waited and got a slot before */
+    LEAST_OUTSIDE_PART = 20 /* most inside per outside: else workers pass work on */
 };
 
-/* A thread at the semaphore that is looked at. */
+/* A thread at the semaphore under examination. */
 struct visitor {
-    uint64_t got, gave; /* when, 0: not known */
+    uint64_t got, gave; /* when it got and gave a slot; 0: not known */
     bool has;
 };
 
@@ -28,10 +28,10 @@ struct moment {
 struct look {
     const struct gt_program *program;
     struct visitor *visitor; /* by thread */
-    struct moment *moment;   /* beginnings and ends of times with a slot */
+    struct moment *moment;   /* begins and ends of times with a slot */
     uint64_t waits, paired, inside, outside;
-    bool one_place;  /* all wait in one function */
-    bool semaphores; /* and by sem_wait or the like */
+    bool one_place;  /* all waits are in one function */
+    bool semaphores; /* all waits are in sem_wait or the like */
 };
 
 static bool is_semaphore(const struct gt_program *p, const struct gt_edge *e)
@@ -45,7 +45,10 @@ static const char *function_of(const struct gt_program *p, const struct gt_edge 
     return site ? site->func : "";
 }
 
-/* Of one who did not wait it is known that all slots were taken when the other one came. */
+/*
+ * Notes a post and the wait that it ended. If the poster had not waited, it had a slot at least
+ * since the waiter came, as all slots were taken then.
+ */
 static void note(struct look *l, const struct gt_edge *e)
 {
     struct visitor *giver = &l->visitor[e->by], *taker = &l->visitor[e->waiter];
@@ -68,7 +71,7 @@ static int by_time(const void *a, const void *b)
     return x->by - y->by;
 }
 
-/* So many had one for most of the time. */
+/* The number of slots that were taken for most of the time. */
 static uint32_t usual_number(struct look *l)
 {
     uint64_t *ns = gt_need(calloc(l->waits + 1, sizeof *ns));
@@ -95,7 +98,7 @@ static int by_lock(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* All waits for one of them, by time. */
+/* The number of slots of one semaphore, from all waits for it, sorted by time; or 0. */
 static uint32_t slots_of(struct look *l, const struct gt_edge **edge, size_t n)
 {
     const struct gt_program *p = l->program;
@@ -111,7 +114,7 @@ static uint32_t slots_of(struct look *l, const struct gt_edge **edge, size_t n)
     bool fits = l->one_place && l->paired * 100 >= l->waits * PAIRED_PERCENT &&
                 l->outside * LEAST_OUTSIDE_PART >= l->inside;
     uint32_t number = fits ? usual_number(l) : 0;
-    return number > 1 || l->semaphores ? number : 0; /* with a variable one may be a turn to take */
+    return number > 1 || l->semaphores ? number : 0; /* 1 with a variable may be a turn */
 }
 
 uint32_t *gt_slots_find(const struct gt_program *p)
@@ -132,7 +135,10 @@ uint32_t *gt_slots_find(const struct gt_program *p)
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && edge[end]->lock == edge[i]->lock;)
             end++;
-        if (end - i >= LEAST_WAITS)
+        uint64_t known = gt_graph_slots(graph, edge[i]->lock);
+        if (known)
+            slots[edge[i]->lock] = (uint32_t)known;
+        else if (end - i >= LEAST_WAITS)
             slots[edge[i]->lock] = slots_of(&l, edge + i, end - i);
     }
     free(l.moment);

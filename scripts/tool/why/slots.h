@@ -1,14 +1,13 @@
 /*
- * Semaphores, and counters with condition variables, that let so many threads in at a time: who
- * waits for one goes on when another gives up what it has had itself. One that lets in a single one
- * is a lock.
+ * Finds semaphores, and counters guarded by a condition variable, that admit a fixed number of
+ * threads at a time. A waiter goes on when another thread gives back the slot that it got earlier.
+ * A semaphore with one slot is a lock.
  */
-#ifndef GT_WHY_SLOTS_H
-#define GT_WHY_SLOTS_H
+#pragma once
 
 #include "program.h"
 
-/* By lock: how many slots it has, 0: it is none of these. Of a program that has its edges. */
+/*
+ * By lock: the number of slots, or 0 if it is no such semaphore. The program must have its edges.
+ */
 uint32_t *gt_slots_find(const struct gt_program *program);
-
-#endif

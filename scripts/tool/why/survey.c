@@ -1,17 +1,19 @@
 /* See survey.h. */
 #include "survey.h"
 
-#include "scripts/tool/report/idle.h"
+#include "cpu_use.h"
+#include "joins.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    SHORT_NS = 100000,      /* between two waits at one place: only a look whether there is work */
+    SHORT_NS = 100000,      /* between two waits at one place: only a look for work */
     TOGETHER_NS = 100000,   /* wake-ups of one broadcast */
-    COUNTED_MOST = 1000000, /* waits: a sample is enough to know who feeds whom */
+    COUNTED_MOST = 1000000, /* waits: a sample is enough to know which thread feeds which */
 };
 
 struct look {
@@ -19,12 +21,11 @@ struct look {
     struct gt_sections *sections;
     uint32_t thread;
     struct gt_pool *pool;
-    uint32_t last_spot; /* of the last wait */
-    bool last_woken;    /* it was ended by another thread */
-    uint64_t between;   /* ns that it did something since */
+    struct gt_rounds rounds; /* of the thread */
     struct gt_memo feeders, groups, resting, feeding;
     size_t grouped, counted;
-    double per_ns; /* columns */
+    double per_ns;             /* columns */
+    struct gt_cpu_parts parts; /* of the thread's running */
 };
 
 static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
@@ -38,19 +39,20 @@ static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *
     }
 }
 
-static void draw(struct look *l, enum gt_band band, uint64_t from, uint64_t to)
+/* threads: how many, 1 or the part of one that was in this state. */
+static void draw(struct look *l, enum gt_band band, double threads, uint64_t from, uint64_t to)
 {
     struct gt_survey *v = l->survey;
     double a = (double)(from - v->from) * l->per_ns, b = (double)(to - v->from) * l->per_ns;
     double *column = v->band[band];
     size_t i = (size_t)a;
-    v->total[band] += b - a;
+    v->total[band] += threads * (b - a);
     for (; i + 1 < GT_COLUMNS && (double)i + 1 < b; i++) {
-        column[i] += (double)i + 1 - a;
+        column[i] += threads * ((double)i + 1 - a);
         a = (double)i + 1;
     }
     if (i < GT_COLUMNS)
-        column[i] += b - a;
+        column[i] += threads * (b - a);
 }
 
 static bool is_new(struct gt_memo *memo, uint64_t key)
@@ -61,7 +63,7 @@ static bool is_new(struct gt_memo *memo, uint64_t key)
     return fresh;
 }
 
-/* Which threads are woken at one time by one other. */
+/* Counts the threads that one thread wakes at one time. */
 static void note_group(struct look *l, struct gt_place_waits *p, const struct gt_step *s)
 {
     uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), s->to / TOGETHER_NS);
@@ -70,30 +72,60 @@ static void note_group(struct look *l, struct gt_place_waits *p, const struct gt
     l->grouped++;
 }
 
-static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
+static void note_waiter(struct gt_survey *v, uint32_t spot, uint32_t thread)
+{
+    v->waiter = gt_need_room(v->waiter, v->waiters, &v->waiters_room, sizeof *v->waiter);
+    v->waiter[v->waiters++] = (struct gt_waiter){spot, thread};
+    v->place[spot].threads++;
+}
+
+/* Whether the thread works there for others, however short that is: it gives them something. */
+static bool gives(const struct gt_graph *graph, const struct gt_step *s)
+{
+    return s->kind == GT_SYSCALL && graph->spot[s->spot].gives;
+}
+
+enum gt_round gt_rounds_next(struct gt_rounds *r, const struct gt_graph *graph,
+                             const struct gt_step *s)
+{
+    enum gt_band band = band_of(graph, s);
+    if (band == GT_BAND_RUNNING || band == GT_BAND_CALLS)
+        r->between += gives(graph, s) ? SHORT_NS : s->to - s->from;
+    bool waits = band == GT_BAND_LOCKS || band == GT_BAND_OTHER;
+    if (waits && r->spot == s->spot && !r->between)
+        return GT_GOES_ON;
+    if (!waits || gt_graph_is_gil_wait(graph, s))
+        return GT_ELSEWHERE;
+    bool again = r->spot == s->spot && r->between < SHORT_NS;
+    enum gt_round its = !again ? GT_ELSEWHERE : r->woken ? GT_AGAIN_WOKEN : GT_AGAIN;
+    *r = (struct gt_rounds){s->spot, s->by != GT_NOBODY, 0};
+    return its;
+}
+
+static void note_place(struct look *l, const struct gt_step *s, uint64_t ns, enum gt_round round)
 {
     struct gt_place_waits *p = &l->survey->place[s->spot];
-    bool again = l->last_spot == s->spot && l->between < SHORT_NS;
     p->ns += ns;
-    if (again && !l->between) /* it goes on: for the mutex, after the condition variable */
+    if (round == GT_GOES_ON)
         return;
     if (!p->count)
         p->section = gt_sections_of(l->sections, l->thread, s);
-    p->threads += !p->count || p->thread != l->thread;
+    if (!p->count || p->thread != l->thread)
+        note_waiter(l->survey, s->spot, l->thread);
     p->thread = l->thread;
+    p->lock = s->lock;
     p->of_lock |= s->lock != GT_NOBODY && gt_graph_is_lock_wait(l->sections->graph, s);
     p->count++;
-    p->vain += again && l->last_woken;
-    p->rounds += again && !l->last_woken && s->by == GT_NOBODY;
+    p->vain += round == GT_AGAIN_WOKEN;
+    p->rounds += round == GT_AGAIN && s->by == GT_NOBODY;
     if (ns > p->longest) {
         p->longest = ns;
         p->longest_at = s->from;
     }
+    p->last_from = s->from;
+    p->last_to = s->to;
     if (s->by != GT_NOBODY && l->grouped < COUNTED_MOST)
         note_group(l, p, s);
-    l->last_spot = s->spot;
-    l->last_woken = s->by != GT_NOBODY;
-    l->between = 0;
 }
 
 static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
@@ -113,7 +145,7 @@ static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
 static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     l->pool->rest_ns += ns;
-    l->pool->idle_ns += gt_is_idle_at(l->sections->graph->spot[s->spot].stack, s->kind) ? ns : 0;
+    l->pool->idle_ns += gt_graph_is_idle(l->sections->graph, s) ? ns : 0;
     if (l->counted++ > COUNTED_MOST)
         return;
     l->pool->rests++;
@@ -134,7 +166,7 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
     }
 }
 
-/* A thread that has work to give waits until somebody takes some. */
+/* A producer waits until a consumer makes room in the queue. */
 static void note_room(struct look *l, const struct gt_step *s)
 {
     const struct gt_survey *v = l->survey;
@@ -151,8 +183,29 @@ static void note_room(struct look *l, const struct gt_step *s)
 static void add_part(void *arg, const struct gt_section_part *part)
 {
     struct look *l = arg;
-    bool held = l->sections->at[part->section].lock != GT_NOBODY;
-    *(held ? &l->pool->held_ns : &l->pool->free_ns) += part->to - part->from;
+    const struct gt_section *section = &l->sections->at[part->section];
+    uint64_t ns = part->to - part->from;
+    bool locked = section->lock != GT_NOBODY, no_cpu = section->kind == GT_SCHED;
+    bool held = locked || gt_lane_initialises(&l->sections->graph->lane[l->thread], part->from);
+    if (locked) {
+        l->survey->lock[section->lock].held_ns += ns;
+        l->survey->lock[section->lock].no_cpu_ns += no_cpu ? ns : 0;
+    }
+    if (section->kind == GT_SYNC) /* to wait for others is no work */
+        return;
+    l->survey->work[l->thread] += no_cpu ? 0 : ns;
+    l->survey->free[l->thread] += no_cpu || held ? 0 : ns;
+    if (!no_cpu)
+        *(held ? &l->pool->held_ns : &l->pool->free_ns) += ns;
+}
+
+/* Whether a creator waits until its thread has begun, as Python's do. */
+static bool is_for_start(const struct look *l, const struct gt_step *s)
+{
+    enum { SOON_NS = 10000000 };
+    const struct gt_graph *graph = l->sections->graph;
+    const struct gt_lane *by = &graph->lane[s->by];
+    return by->thread->maker == graph->lane[l->thread].thread && s->to < by->begin + SOON_NS;
 }
 
 static void look_at(struct look *l, const struct gt_step *s)
@@ -164,18 +217,20 @@ static void look_at(struct look *l, const struct gt_step *s)
     enum gt_band band = band_of(graph, s);
     if (!ns)
         return;
-    draw(l, band, from, to);
-    if (s->by != GT_NOBODY)
+    bool runs = band == GT_BAND_RUNNING;
+    draw(l, band, runs ? l->parts.ran : 1, from, to);
+    if (runs && l->parts.unseen > 0)
+        draw(l, GT_BAND_CALLS, l->parts.unseen, from, to);
+    if (runs && l->parts.ran + l->parts.unseen < 1)
+        draw(l, GT_BAND_NO_CPU, 1 - l->parts.ran - l->parts.unseen, from, to);
+    if (s->by != GT_NOBODY && !gt_joins_is_join(graph, l->thread, s) && !is_for_start(l, s) &&
+        !gt_graph_is_gil_wait(graph, s))
         v->posts[s->by]++;
     l->pool->life_ns += ns;
-    bool waits = band == GT_BAND_LOCKS || band == GT_BAND_OTHER;
-    if (waits)
-        note_place(l, s, ns);
-    else if (band == GT_BAND_CALLS)
-        l->between = SHORT_NS; /* it has done something */
-    else if (band != GT_BAND_NO_CPU)
-        l->between += ns;
-    /* One that gives up to look again waits for its peers, too. */
+    enum gt_round round = gt_rounds_next(&l->rounds, graph, s);
+    if (band == GT_BAND_LOCKS || band == GT_BAND_OTHER)
+        note_place(l, s, ns, round);
+    /* A waiter that times out to look again waits for its peers, too. */
     bool peers = s->by != GT_NOBODY ? v->pool_of[s->by] == v->pool_of[l->thread]
                                     : s->kind == GT_SYNC && s->ended && s->lock != GT_NOBODY;
     l->pool->peer_ns += peers ? ns : 0;
@@ -186,7 +241,7 @@ static void look_at(struct look *l, const struct gt_step *s)
         note_rest(l, s, ns);
     else if (s->kind == GT_SYNC)
         note_room(l, s);
-    if (band != GT_BAND_NO_CPU && s->kind != GT_SYNC)
+    if (s->kind != GT_SYNC || graph->lane[l->thread].holds)
         gt_sections_split(l->sections, l->thread, s, from, to, add_part, l);
 }
 
@@ -194,7 +249,8 @@ static void look_at_thread(struct look *l)
 {
     const struct gt_survey *v = l->survey;
     struct gt_cursor c = {.graph = l->sections->graph, .thread = l->thread};
-    l->last_spot = UINT32_MAX;
+    l->rounds = (struct gt_rounds){.spot = GT_NOBODY};
+    l->parts = gt_cpu_parts_of(c.graph, l->thread);
     l->pool = &l->survey->pool[v->pool_of[l->thread]];
     for (const struct gt_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
          s = gt_cursor_next(&c))
@@ -202,25 +258,52 @@ static void look_at_thread(struct look *l)
     gt_cursor_close(&c);
 }
 
+/*
+ * Threads of one pool have one routine, and names that differ in their numbers only. All threads of
+ * a language's runtime may have one routine: "Thread-1 (consume)" and "Thread-2 (produce)".
+ */
+static uint64_t pool_key(const struct gt_thread_state *thread)
+{
+    uint64_t key = gt_hash_mix(0, (uintptr_t)thread->routine);
+    for (const char *c = thread->name; *c; c++) {
+        if (*c < '0' || *c > '9')
+            key = gt_hash_mix(key, (uint8_t)*c);
+    }
+    return key | 1;
+}
+
+struct gt_name gt_name_of_pool(const struct gt_pool *pool)
+{
+    struct gt_name name = gt_name_of_function(*pool->routine ? pool->routine : pool->name);
+    char *id = *pool->routine ? NULL : strchr(name.text, '.');
+    size_t digits = id ? strspn(id + 1, "0123456789") : 0;
+    if (digits && id[1 + digits] == '/') /* of a merge: "worker.4711/main" */
+        memmove(id, id + 1 + digits, strlen(id + 1 + digits) + 1);
+    return name;
+}
+
 static void find_pools(struct gt_survey *v, const struct gt_graph *graph)
 {
-    struct gt_memo by_routine = {0};
+    struct gt_memo by_key = {0};
     v->pool = gt_need(calloc(graph->lanes + 1, sizeof *v->pool));
     v->pool_of = gt_need(calloc(graph->lanes + 1, sizeof *v->pool_of));
     v->posts = gt_need(calloc(graph->lanes + 1, sizeof *v->posts));
+    v->work = gt_need(calloc(graph->lanes + 1, sizeof *v->work));
+    v->free = gt_need(calloc(graph->lanes + 1, sizeof *v->free));
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
-        const char *routine = lane->thread->routine;
-        uint64_t *slot = gt_need(gt_memo_at(&by_routine, (uintptr_t)routine + 1));
+        uint64_t *slot = gt_need(gt_memo_at(&by_key, pool_key(lane->thread)));
         if (!*slot) {
-            v->pool[v->pools] =
-                (struct gt_pool){.routine = routine, .first = i, .feeder = GT_NOBODY};
+            v->pool[v->pools] = (struct gt_pool){.routine = lane->thread->routine,
+                                                 .name = lane->thread->name,
+                                                 .first = i,
+                                                 .feeder = GT_NOBODY};
             *slot = ++v->pools;
         }
         v->pool_of[i] = (uint32_t)(*slot - 1);
         v->pool[*slot - 1].threads += lane->steps && lane->begin < v->to && lane->until > v->from;
     }
-    gt_memo_free(&by_routine);
+    gt_memo_free(&by_key);
 }
 
 void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t from, uint64_t to)
@@ -241,6 +324,77 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     gt_memo_free(&l.feeding);
 }
 
+uint32_t gt_survey_straggler(const struct gt_survey *v, size_t pool, uint32_t threads,
+                             double *average)
+{
+    enum { UNEVEN_PERCENT = 150 };
+    const struct gt_pool *its = &v->pool[pool];
+    uint32_t found = GT_NOBODY;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < threads; i++) {
+        if (v->pool_of[i] != pool)
+            continue;
+        sum += v->free[i];
+        found = found == GT_NOBODY || v->free[i] > v->free[found] ? i : found;
+    }
+    *average = its->threads ? (double)sum / its->threads : 0;
+    bool fed = its->fed > its->threads;
+    bool uneven = found != GT_NOBODY && (double)v->free[found] * 100 > *average * UNEVEN_PERCENT;
+    return its->threads > 1 && uneven && !fed ? found : GT_NOBODY;
+}
+
+/* Whether that is another thread, and none that goes on until another thread stops it. */
+static bool is_other(const struct gt_graph *graph, uint32_t i, uint32_t thread)
+{
+    return i != thread && !graph->lane[i].stopped;
+}
+
+static bool has_others(const struct gt_graph *graph, uint32_t thread)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < graph->lanes && !found; i++)
+        found = is_other(graph, i, thread);
+    return found;
+}
+
+/* Whether another thread did something then: it began to wait, or ended. */
+static bool others_acted(const struct gt_graph *graph, uint32_t thread, uint64_t from, uint64_t to)
+{
+    bool acted = false;
+    for (uint32_t i = 0; i < graph->lanes && !acted; i++) {
+        struct gt_cursor c = {.graph = graph, .thread = i};
+        bool other = is_other(graph, i, thread);
+        const struct gt_step *s = other ? gt_cursor_seek(&c, to) : NULL;
+        uint64_t until = graph->lane[i].until;
+        acted = other && ((s && s->from >= from) || (until > from && until <= to));
+        gt_cursor_close(&c);
+    }
+    return acted;
+}
+
+/*
+ * A thread that sleeps again and again may work like that, or poll. What a poll asks for is there
+ * in the end: another thread waits for the poller, or acted while the poller slept last. Of several
+ * threads at one place, only what they ask for tells that.
+ */
+bool gt_survey_is_poll(const struct gt_survey *v, const struct gt_sections *sections,
+                       uint32_t last_thread, uint32_t spot)
+{
+    enum { ROUNDS_LEAST = 30 }; /* a few are retries, unless it is known what they ask for */
+    const struct gt_place_waits *p = &v->place[spot];
+    if (p->asked.how == GT_ASKED_AGAIN || p->asked.how == GT_ASKED_TRIED ||
+        p->asked.how == GT_ASKED_CHILD)
+        return true;
+    if (p->serves || p->woken * 10 > p->count || v->posts[p->thread] * 2 > p->rounds ||
+        !has_others(sections->graph, p->thread) || sections->at[p->section].kind == GT_NETWORK)
+        return false;
+    if (p->asked.how != GT_ASKED_UNKNOWN)
+        return true;
+    return p->rounds >= ROUNDS_LEAST && p->threads == 1 &&
+           (p->thread == last_thread || v->posts[p->thread] ||
+            others_acted(sections->graph, p->thread, p->last_from, p->last_to));
+}
+
 /* Parallelism ---------------------------------------------------------------------------------- */
 
 struct moment {
@@ -254,42 +408,74 @@ static int by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool works(const struct gt_step *s)
+bool gt_survey_works(const struct gt_step *s)
 {
     return s->kind == GT_RUNNING || s->kind == GT_SYSCALL || s->kind == GT_UNSEEN ||
            (s->by == GT_NOBODY && (s->kind == GT_SLEEP || s->kind == GT_NETWORK));
 }
 
-double gt_survey_parallelism(const struct gt_survey *v, const struct gt_graph *graph, size_t pool,
-                             uint64_t from, uint64_t to, double *part)
+/* A thread that waits for a lock or a CPU has something to do; one that waits for work has not. */
+static bool has_work(const struct gt_graph *graph, const struct gt_step *s)
 {
-    struct moment *at = NULL;
-    size_t n = 0, room = 0;
-    uint64_t any = 0, sum = 0;
-    int now = 0;
+    return s->kind != GT_SYNC || gt_graph_is_lock_wait(graph, s);
+}
+
+struct moments {
+    struct moment *at;
+    size_t n, room;
+};
+
+/* When the pool's threads begin and end to have work; with `only_at_work`: to work. Sorted. */
+static struct moments find_moments(const struct gt_survey *v, const struct gt_graph *graph,
+                                   size_t pool, uint64_t from, uint64_t to, bool only_at_work)
+{
+    struct moments m = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
         if (v->pool_of[i] != pool)
             continue;
         for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
-            if (!works(s) || s->to <= from)
+            if (!(only_at_work ? gt_survey_works(s) : has_work(graph, s)) || s->to <= from)
                 continue;
-            at = gt_need_room(at, n + 1, &room, sizeof *at);
-            at[n++] = (struct moment){s->from > from ? s->from : from, 1};
-            at[n++] = (struct moment){s->to < to ? s->to : to, -1};
+            m.at = gt_need_room(m.at, m.n + 1, &m.room, sizeof *m.at);
+            m.at[m.n++] = (struct moment){s->from > from ? s->from : from, 1};
+            m.at[m.n++] = (struct moment){s->to < to ? s->to : to, -1};
         }
         gt_cursor_close(&c);
     }
-    if (n)
-        qsort(at, n, sizeof *at, by_time);
-    for (size_t i = 0; i + 1 < n; i++) {
-        now += at[i].by;
-        uint64_t ns = at[i + 1].at - at[i].at;
+    if (m.n)
+        qsort(m.at, m.n, sizeof *m.at, by_time);
+    return m;
+}
+
+double gt_survey_parallelism(const struct gt_survey *v, const struct gt_graph *graph, size_t pool,
+                             uint64_t from, uint64_t to, double *part)
+{
+    struct moments m = find_moments(v, graph, pool, from, to, true);
+    uint64_t any = 0, sum = 0;
+    int now = 0;
+    for (size_t i = 0; i + 1 < m.n; i++) {
+        now += m.at[i].by;
+        uint64_t ns = m.at[i + 1].at - m.at[i].at;
         any += now > 0 ? ns : 0;
         sum += ns * (uint64_t)(now > 0 ? now : 0);
     }
-    free(at);
+    free(m.at);
     *part = (double)any / (double)(to - from);
     return any ? (double)sum / (double)any : 0;
+}
+
+uint64_t gt_survey_full(const struct gt_survey *v, const struct gt_graph *graph, size_t pool,
+                        uint64_t from, uint64_t to)
+{
+    struct moments m = find_moments(v, graph, pool, from, to, false);
+    uint64_t full = 0;
+    int now = 0;
+    for (size_t i = 0; i + 1 < m.n; i++) {
+        now += m.at[i].by;
+        full += now >= (int)v->pool[pool].threads ? m.at[i + 1].at - m.at[i].at : 0;
+    }
+    free(m.at);
+    return full;
 }

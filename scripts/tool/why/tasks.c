@@ -8,22 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t length(const struct gt_task *t)
+static uint64_t length(const struct gt_user_task *t)
 {
     return t->to - t->from;
 }
 
 static int by_length(const void *a, const void *b)
 {
-    const struct gt_task *x = *(void *const *)a, *y = *(void *const *)b;
+    const struct gt_user_task *x = *(void *const *)a, *y = *(void *const *)b;
     if (length(x) != length(y))
         return length(x) < length(y) ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Those with these ranks. */
+/* Adds the paths of the tasks with these ranks. Returns their number. */
 static uint64_t add_paths(struct gt_path *path, struct gt_sections *sections,
-                          const struct gt_task **task, size_t first, size_t end)
+                          const struct gt_user_task **task, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)
         gt_path_add(path, sections, task[i]->ender, task[i]->from, task[i]->to);
@@ -36,11 +36,11 @@ void gt_tasks_find(struct gt_tasks *tasks, struct gt_sections *sections, const c
 {
     enum { PATHS_MOST = 100 };
     const struct gt_graph *graph = sections->graph;
-    const struct gt_task **task = gt_need(malloc((graph->tasks + 1) * sizeof(void *)));
+    const struct gt_user_task **task = gt_need(malloc((graph->tasks + 1) * sizeof(void *)));
     size_t n = 0;
     *tasks = (struct gt_tasks){0};
     for (size_t i = 0; i < graph->tasks; i++) {
-        const struct gt_task *t = &graph->task[i];
+        const struct gt_user_task *t = &graph->task[i];
         if (t->ended && strcmp(t->name, name) == 0 && t->from >= from && t->to <= to)
             task[n++] = t;
     }

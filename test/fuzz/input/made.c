@@ -1,9 +1,9 @@
 /*
- * Files that tell of code made at run time: the first byte says which kind, the second how much of
+ * Files that describe code made at run time: the first byte says which kind, the second how much of
  * the rest is there at first. Addresses in it and around them are asked for each time.
  */
-#include "symbolize/jitdump.h"
-#include "symbolize/perf_map.h"
+#include "symbolize/made/jitdump.h"
+#include "symbolize/made/perf_map.h"
 #include "symbolize/symbolize.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * ELF and DWARF: a library is loaded, then its file is replaced by the input, and all its addresses
  * are asked for. The file as the compiler made it is the seed: FUZZ_SEED says where to put a copy.
  */
-#include "symbolize/modules.h"
+#include "symbolize/elf/modules.h"
 #include "symbolize/symbolize.h"
 
 #include <dlfcn.h>

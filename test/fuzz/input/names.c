@@ -1,5 +1,5 @@
 /* Mangled names out of symbol tables, demangled with as little stack as the drain thread has. */
-#include "symbolize/demangle.h"
+#include "symbolize/dwarf/demangle.h"
 
 #include <pthread.h>
 #include <stdint.h>

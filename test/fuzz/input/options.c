@@ -1,5 +1,5 @@
 /* The environment: lines NAME=value, read as at the start of a process; then the output pattern. */
-#include "preload/options.h"
+#include "preload/control/options.h"
 
 #include "encoder/base/log.h"
 

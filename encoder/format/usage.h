@@ -1,0 +1,60 @@
+/*
+ * What a thread has used, by the kernel's count, and how a trace contains it. No event refers to
+ * it. In v2 it stands in strings that begin with GT_ACCOUNT. In v1, whose first version has no
+ * strings, it is the numbers of stacks with the id 0. The first number is GT_V1_ACCOUNT.
+ *
+ * These texts contain rows of LEB128 numbers:
+ *
+ * - Which of the numbers below are known (bits). 0: there are no more rows.
+ * - The goroutine.
+ * - The time at which the row ends, and the length of the row, in units of the trace's clock.
+ * - The known numbers.
+ *
+ * Goroutine 0 is the tracer's own thread. Its row also says that all other threads were looked at
+ * between its two times: a thread that has no row since has used nothing until then. With
+ * GT_KNOWN_CPUS its row ends with how many CPUs there may be.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gt_usage_number {
+    GT_USED_CPU,         /* ns */
+    GT_USED_QUEUE,       /* ns in a run queue: runnable, no CPU */
+    GT_USED_SLICES,      /* times that the thread got a CPU from there */
+    GT_USED_VOLUNTARY,   /* times off the CPU to wait */
+    GT_USED_INVOLUNTARY, /* times off the CPU for another thread */
+    GT_USED_FAULTS,      /* times that a page had to be read */
+    GT_USED_SYSTEM,      /* ns of GT_USED_CPU in the kernel, as it estimates */
+    GT_USED_TOUCHED,     /* page faults without reading */
+    GT_USED_NUMBERS,
+};
+
+/* The bits of the first numbers and of the later ones: others lie between. */
+enum { GT_USED_FIRST = GT_USED_SYSTEM, GT_USED_LATER = 3 };
+static inline unsigned gt_used_bit(int number)
+{
+    return 1u << (number < GT_USED_FIRST ? number : number + GT_USED_LATER);
+}
+
+/* Numbers that are known together, as bits. */
+#define GT_KNOWN_CPU (1u << GT_USED_CPU)
+#define GT_KNOWN_QUEUE (1u << GT_USED_QUEUE | 1u << GT_USED_SLICES)
+#define GT_KNOWN_SYSTEM (8u << GT_USED_FIRST | 16u << GT_USED_FIRST) /* time and page faults */
+#define GT_KNOWN_SWITCHES \
+    (1u << GT_USED_VOLUNTARY | 1u << GT_USED_INVOLUNTARY | 1u << GT_USED_FAULTS | GT_KNOWN_SYSTEM)
+#define GT_KNOWN_ALL (((1u << GT_USED_FIRST) - 1) | GT_KNOWN_SYSTEM)
+#define GT_KNOWN_NO_MORE (1u << GT_USED_FIRST) /* alone: its use from here on is unknown */
+#define GT_KNOWN_RUNS (2u << GT_USED_FIRST)    /* at the end it ran, or was runnable */
+#define GT_KNOWN_CPUS                                                         \
+    (4u << GT_USED_FIRST) /* of goroutine 0: Ps below that are CPUs (sched.h) \
+                           */
+
+struct gt_usage {
+    unsigned known; /* bits */
+    uint64_t of[GT_USED_NUMBERS];
+};
+
+#define GT_ACCOUNT "gotrace-account "
+#define GT_V1_ACCOUNT 0x746e756f636361u /* "account" */

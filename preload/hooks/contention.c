@@ -1,0 +1,202 @@
+/* See contention.h. */
+#include "contention.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/debug.h"
+#include "encoder/base/log.h"
+#include "encoder/base/sparse.h"
+#include "encoder/drain/frames.h"
+#include "encoder/thread/strings.h"
+#include "preload/control/process_names.h"
+#include "symbolize/elf/modules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * An entry for each lock and stack. Its first waiter claims the entry by storing the key, and fills
+ * in the rest; `n` comes last. The entry keeps the PCs of its innermost frames itself: the stack
+ * may be given back (era.h). Waits for which there is no entry are `left_out`.
+ */
+enum { PLACES = 256, PROBES = 8, FRAMES = 12 };
+static struct place {
+    _Atomic uint64_t key, units;
+    _Atomic uint32_t n; /* frames; 0: the entry is being filled in */
+    uint32_t epoch;
+    const void *lock;
+    uint64_t pcs[FRAMES];
+} places[PLACES] GT_SPARSE;
+
+static _Atomic bool used;                /* there are entries; else their memory stays untouched */
+static _Atomic uint64_t left_out, began; /* units; when the recording began */
+
+/* Of the recording that ended last; the drain side's until then. */
+static struct {
+    uint64_t ns;
+    char phrase[GT_CONTENTION_PHRASE];
+} longest GT_SPARSE;
+
+static void fill_in(struct place *p, const void *lock, const struct gt_stack *stack)
+{
+    uint32_t n = stack->n < FRAMES ? stack->n : FRAMES;
+    memcpy(p->pcs, stack->pcs, n * sizeof *p->pcs);
+    p->epoch = gt_stack_epoch(stack);
+    p->lock = lock;
+    atomic_store_explicit(&p->n, n, memory_order_release); /* pairs with add_to's acquire */
+    atomic_store_explicit(&used, true, memory_order_relaxed);
+}
+
+static struct place *place_of(const void *lock, const struct gt_stack *stack)
+{
+    uint64_t key = gt_hash_mix(stack->hash, (uintptr_t)lock) | 1;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct place *p = &places[((key >> 32) + i) % PLACES];
+        uint64_t its = atomic_load_explicit(&p->key, memory_order_relaxed);
+        if (!its && atomic_compare_exchange_strong(&p->key, &its, key)) {
+            fill_in(p, lock, stack);
+            return p;
+        }
+        if (its == key)
+            return p;
+    }
+    return NULL;
+}
+
+void gt_contention_add(const void *lock, const struct gt_stack *stack, uint64_t since,
+                       uint64_t until)
+{
+    uint64_t begin = atomic_load_explicit(&began, memory_order_relaxed);
+    struct place *p = stack ? place_of(lock, stack) : NULL;
+    begin = since > begin ? since : begin;
+    if (until > begin)
+        atomic_fetch_add_explicit(p ? &p->units : &left_out, until - begin, memory_order_relaxed);
+}
+
+void gt_contention_begin(void)
+{
+    atomic_store(&began, gt_clock_now());
+    if (!atomic_load(&used))
+        return;
+    longest.ns = 0;
+    atomic_store(&left_out, 0);
+    for (uint32_t i = 0; i < PLACES; i++)
+        atomic_store_explicit(&places[i].units, 0, memory_order_relaxed);
+}
+
+static bool begins(const struct gt_named_frame *f, const char *path)
+{
+    return !strncmp(f->file->text, path, strlen(path));
+}
+
+/* A line of Python: of a file, or of "<string>". Not of Python's own library. */
+static bool is_python(const struct gt_named_frame *f)
+{
+    enum { SUFFIX = 3 };
+    uint32_t n = f->file->len;
+    bool script = n > SUFFIX && !strcmp(f->file->text + n - SUFFIX, ".py");
+    return f->line && (begins(f, "<") || (script && !begins(f, "/usr/lib/")));
+}
+
+/* Neither in a header of the system's nor in a library's source that a package has. */
+static bool is_programs(const struct gt_named_frame *f)
+{
+    return f->line && f->file->len && !begins(f, "/usr/include/") && !begins(f, "/usr/lib/") &&
+           !begins(f, "/rustc/");
+}
+
+/* The innermost of the n frames that is as wanted; NULL: there is none. */
+static const struct gt_named_frame *innermost(struct gt_named_frame *const frames[], uint32_t n,
+                                              bool (*is_wanted)(const struct gt_named_frame *))
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_wanted(frames[i]))
+            return frames[i];
+    }
+    return NULL;
+}
+
+/* The innermost frame with a line of the program, which may be the interpreter's. */
+static const struct gt_named_frame *frame_of(const struct place *p, uint32_t n)
+{
+    _Alignas(struct gt_stack) char memory[sizeof(struct gt_stack) + sizeof p->pcs];
+    struct gt_named_frame *frames[GT_FRAMES_MAX];
+    struct gt_stack *stack = (struct gt_stack *)memory;
+    *stack = (struct gt_stack){.n = n, .epoch = p->epoch};
+    memcpy(stack->pcs, p->pcs, n * sizeof *p->pcs);
+    n = gt_frames_of(stack, frames);
+    const struct gt_named_frame *in_python = innermost(frames, n, is_python);
+    return in_python ? in_python : innermost(frames, n, is_programs);
+}
+
+/* The waits at one place: of many stacks, for one or more locks. */
+struct sum {
+    const struct gt_named_frame *at; /* NULL: a place without a name */
+    uint64_t units;                  /* 0: the end of the sums */
+    const void *lock;
+    bool several; /* locks */
+    uint32_t epoch;
+};
+
+static bool is_same_place(const struct gt_named_frame *a, const struct gt_named_frame *b)
+{
+    return a && b && a->line == b->line && a->func == b->func && a->file == b->file;
+}
+
+static void add_to(struct sum sums[PLACES], const struct place *p)
+{
+    uint32_t n = atomic_load_explicit(&p->n, memory_order_acquire);
+    uint64_t units = n ? atomic_load_explicit(&p->units, memory_order_relaxed) : 0;
+    const struct gt_named_frame *at = units ? frame_of(p, n) : NULL;
+    struct sum *sum = sums;
+    if (!units)
+        return;
+    while (sum->units && !is_same_place(sum->at, at))
+        sum++;
+    if (!sum->units)
+        *sum = (struct sum){.at = at, .lock = p->lock, .epoch = p->epoch};
+    sum->several |= sum->lock != p->lock;
+    sum->units += units;
+}
+
+static const char *name_of(const struct sum *sum)
+{
+    if (sum->several)
+        return "locks";
+    const char *name = gt_names_lock((uintptr_t)sum->lock, sum->epoch, false);
+    return strncmp(name, "0x", 2) ? name : "a lock";
+}
+
+static void describe(const struct sum *sum)
+{
+    const char *path = sum->at->file->text, *slash = strrchr(path, '/');
+    longest.ns = (uint64_t)((double)sum->units * 1e9 / (double)gt_clock_hz());
+    snprintf(longest.phrase, sizeof longest.phrase,
+             "threads waited %.3f s for %.60s in %.60s (%.60s:%u)", (double)longest.ns / 1e9,
+             name_of(sum), sum->at->func->text, slash ? slash + 1 : path, sum->at->line);
+}
+
+/* Nothing is said if the longest waits may be elsewhere: at a place without a name, or left out. */
+void gt_contention_sum_up(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    enum { LEAST_PART = 20 };
+    static struct sum sums[PLACES + 1] GT_SPARSE; /* the caller's stack may be a small one */
+    struct sum *most = sums;
+    if (!atomic_load(&used) || gt_frames_named_later() || !gt_log_is_read())
+        return;
+    longest.ns = 0;
+    memset(sums, 0, sizeof sums);
+    for (uint32_t i = 0; i < PLACES; i++)
+        add_to(sums, &places[i]);
+    for (struct sum *sum = sums; sum->units; sum++)
+        most = sum->units > most->units ? sum : most;
+    if (most->at && atomic_load(&left_out) < most->units / LEAST_PART)
+        describe(most);
+}
+
+const char *gt_contention_phrase(uint64_t recording_ns)
+{
+    enum { SHARE = 20 };
+    return atomic_load(&used) && longest.ns && longest.ns >= recording_ns / SHARE ? longest.phrase
+                                                                                  : "";
+}

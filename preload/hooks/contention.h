@@ -1,0 +1,29 @@
+/*
+ * How long threads have waited for locks, summed up by stack. The exit line names the place with
+ * the longest waits.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct gt_stack;
+
+/*
+ * The calling thread, with this stack, has waited for the lock from `since` to `until`, in trace
+ * time. Inside the guard. stack: NULL where memory is exhausted.
+ */
+void gt_contention_add(const void *lock, const struct gt_stack *stack, uint64_t since,
+                       uint64_t until);
+
+/* A recording begins: called by the drain side, or in a forked child. */
+void gt_contention_begin(void);
+
+/* Drain side, when a recording ends: makes the phrase for gt_contention_phrase. */
+void gt_contention_sum_up(void);
+
+/*
+ * "threads waited 3.214 s for journal in commit (pool.cc:15)"; "": no place with a name was waited
+ * at for 5 % of the recording's length. Any thread, after the recording's end.
+ */
+enum { GT_CONTENTION_PHRASE = 240 };
+const char *gt_contention_phrase(uint64_t recording_ns);

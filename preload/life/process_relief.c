@@ -1,0 +1,86 @@
+/* See process_relief.h. */
+#include "process_relief.h"
+
+#include "process_state.h"
+
+#include "encoder/base/log.h"
+#include "encoder/base/urgent.h"
+#include "encoder/drain/drain.h"
+#include "preload/control/control.h"
+#include "preload/control/process_names.h"
+#include "preload/heap/heap_slots.h"
+#include "preload/heap/nursery.h"
+#include "preload/stacks/capture.h"
+
+bool gt_process_is_anywhere(struct gt_thread *t)
+{
+    return _r_debug.r_state != RT_CONSISTENT || gt_capture_in_handler(t);
+}
+
+/* Serves control requests in a single-threaded child. It is not followed until it makes another
+ * thread or a request starts recording. */
+static void serve_unfollowed(void)
+{
+    atomic_store(&gt_drain_unattended, 0);
+    if (atomic_load(&gt_process.ended) || atomic_exchange(&gt_process.serving, 1))
+        return;
+    GT_KEEP_ERRNO;
+    GT_HEAP_OWN(own);
+    gt_control_serve();
+    atomic_store(&gt_process.serving, 0);
+}
+
+void gt_process_act(struct gt_thread *t, void (*what)(struct gt_thread *t))
+{
+    GT_KEEP_ERRNO;
+    GT_HEAP_OWN(own);
+    gt_nursery_only = true;
+    what(t);
+    gt_nursery_only = false;
+    gt_thread_leave(t);
+}
+
+static void attend(struct gt_thread *t)
+{
+    if (!gt_process_is_anywhere(t))
+        gt_drain_attend();
+}
+
+void gt_process_attend(void)
+{
+    struct gt_thread *t = gt_self;
+    if (!t || t->frame || !gt_process_is_ours())
+        return;
+    if (!atomic_load(&gt_process.ended) && !gt_process.exiting)
+        gt_log_let_go();
+    if (!gt_recording() && !gt_process_is_anywhere(t))
+        serve_unfollowed();
+    if ((t = gt_thread_enter()))
+        gt_process_act(t, attend);
+}
+
+static void relieve(struct gt_thread *t)
+{
+    bool anywhere = gt_process_is_anywhere(t);
+    gt_names_roughly(anywhere);
+    gt_drain_relieve(anywhere);
+    gt_names_roughly(false);
+}
+
+void gt_process_relieve(void)
+{
+    struct gt_thread *t;
+    if (atomic_load(&gt_process.drain_started) == GT_DRAIN_WITH_THREAD || gt_process_has_ended())
+        return;
+    if ((t = gt_thread_enter()))
+        gt_process_act(t, relieve);
+}
+
+void gt_process_wait_for_memory(void)
+{
+    GT_KEEP_ERRNO;
+    if (gt_drain_is_threaded() && gt_urgent())
+        gt_urgent_lend();
+    else if (gt_drain_is_threaded())
+        gt_era_wait();
+}

@@ -1,0 +1,40 @@
+/* What this process is for the tracer: its state, which every file may ask for. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum gt_drain_started { GT_DRAIN_WITH_THREAD = 1, GT_DRAIN_WITHOUT_THREAD };
+
+/* Only the other files process_*.c change it. */
+extern struct gt_process {
+    pid_t pid;       /* of the traced process; 0: not followed. The PID of a vfork child differs */
+    bool started;    /* the constructor, or gt_process_start_early, has run */
+    bool root;       /* the user started this process */
+    bool descendant; /* descends from the root, or is a later image (exec) of it */
+    _Atomic bool abandons_children; /* children are not followed, whatever the options say */
+    bool exiting;                   /* exit(3) is under way, as far as we know */
+    _Atomic uint32_t drain_started; /* enum gt_drain_started; 0: needed none so far */
+    _Atomic uint32_t ended;
+    _Atomic uint32_t serving; /* see serve_unfollowed */
+    _Atomic uint32_t execs;   /* TID of the thread that is about to exec */
+    _Atomic bool dying;       /* a signal is ending the process */
+} gt_process;
+
+/* Whether this process is the traced one, and not a vfork child that runs in the traced process's
+ * memory. Any context. */
+bool gt_process_is_ours(void);
+
+/* Whether the process ever had, or was about to have, a second thread. */
+bool gt_process_had_threads(void);
+
+/* Whether this process, or the one that it was forked from, is followed. Any context. */
+bool gt_process_is_followed(void);
+
+/* Whether it is decided that this process is not followed: hooks only forward. */
+bool gt_process_is_left_alone(void);
+
+/* Whether nothing more is recorded of this process, or it is not the traced one. */
+bool gt_process_has_ended(void);

@@ -1,0 +1,768 @@
+/*
+ * See python_stack.h. Each call of the interpreter's function has a record in its own frame on the
+ * C stack (layouts: `cframe`, or the last Python frame of that call). The record's address tells
+ * which native frame is replaced by which frames of Python.
+ *
+ * Pointers are followed only to memory that can be read and has the type that it has to have. A
+ * code object lives as long as its frame. Its pc is remembered by all the data that it is made of,
+ * so that another code object at the same address is not mistaken for it.
+ */
+#include "python_stack.h"
+
+#include "pymutex.h"
+#include "python_memory.h"
+
+#include "encoder/base/futex.h"
+#include "encoder/base/hash.h"
+#include "encoder/base/sparse.h"
+#include "encoder/base/urgent.h"
+#include "symbolize/elf/elf_names.h"
+#include "symbolize/elf/modules.h"
+#include "symbolize/symbolize.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Atomic bool gt_python_runs, gt_python_may_go;
+
+static struct {
+    struct gt_python_layout layout;
+    uintptr_t code_type, text_type, bytes_type, function_type, method_type;
+    uintptr_t interpreter, interpreter_size; /* its C function */
+    _Atomic uintptr_t lo, hi;                /* the module with the interpreter */
+    uint64_t loaded;                         /* when that module was loaded */
+    void *(*thread)(void);
+    int (*is_initialized)(void);
+} python;
+
+__thread bool gt_python_of_other;
+_Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES] GT_SPARSE;
+
+static bool can_read_page(uintptr_t page)
+{
+    _Atomic uintptr_t *slot = gt_python_slot(page);
+    if (!gt_python_of_other && atomic_load_explicit(slot, memory_order_relaxed) == page)
+        return true;
+    if (!gt_page_readable(page))
+        return false;
+    atomic_store_explicit(slot, page, memory_order_relaxed);
+    return true;
+}
+
+__attribute__((noinline)) bool gt_python_can_read_slow(uintptr_t at, size_t size)
+{
+    uintptr_t page = at & ~(uintptr_t)(GT_PYTHON_PAGE - 1), end = at + size;
+    bool can = at >= GT_PYTHON_PAGE && end >= at && end <= UINTPTR_MAX - GT_PYTHON_PAGE;
+    for (; can && page < end; page += GT_PYTHON_PAGE)
+        can = can_read_page(page);
+    return can;
+}
+
+/* Finding it --------------------------------------------------------------------------------- */
+
+static uintptr_t address_of(const struct link_map *map, const char *name)
+{
+    const ElfW(Sym) *symbol = gt_elf_definition(map, name);
+    return symbol ? map->l_addr + symbol->st_value : 0;
+}
+
+static uintptr_t size_of(const struct link_map *map, const char *name)
+{
+    const ElfW(Sym) *symbol = gt_elf_definition(map, name);
+    return symbol ? symbol->st_size : 0;
+}
+
+/* Whether the module is never unloaded, because the program itself is linked with it. */
+static bool stays(const struct link_map *map)
+{
+    const struct link_map *program = _r_debug.r_map;
+    return map == program || gt_elf_needs(program, map);
+}
+
+/* Python's version as PY_VERSION_HEX, exact to the minor number. Before 3.11 only a text has it. */
+static uint32_t version(const struct link_map *map)
+{
+    const unsigned long *number = (const unsigned long *)address_of(map, "Py_Version");
+    const char *(*text)(void) = (const char *(*)(void))address_of(map, "Py_GetVersion");
+    if (number || !text)
+        return number ? (uint32_t)*number : 0;
+    char *rest;
+    uint32_t major = (uint32_t)strtoul(text(), &rest, 10);
+    return major << 24 | (uint32_t)(*rest == '.' ? strtoul(rest + 1, NULL, 10) : 0) << 16;
+}
+
+#define RUNTIME "_PyRuntime"
+#define INTERPRETER "_PyEval_EvalFrameDefault"
+
+/*
+ * Fills in `python`. A thread that reads an old Python's addresses meanwhile has no function of it
+ * on its stack.
+ */
+static bool find(const struct gt_module *module, const struct link_map *map)
+{
+    enum { WORDS = 64 };
+    gt_pymutex_find(module, version(map));
+    if (!module || size_of(map, RUNTIME) < WORDS * sizeof(uint64_t))
+        return false;
+    python.code_type = address_of(map, "PyCode_Type");
+    python.text_type = address_of(map, "PyUnicode_Type");
+    python.bytes_type = address_of(map, "PyBytes_Type");
+    python.function_type = address_of(map, "PyFunction_Type");
+    python.method_type = address_of(map, "PyMethod_Type");
+    python.interpreter = address_of(map, INTERPRETER);
+    python.interpreter_size = size_of(map, INTERPRETER);
+    python.thread = (void *(*)(void))address_of(map, "PyGILState_GetThisThreadState");
+    python.is_initialized = (int (*)(void))address_of(map, "Py_IsInitialized");
+    bool known =
+        python.code_type && python.text_type && python.bytes_type && python.interpreter &&
+        python.thread && python.is_initialized &&
+        gt_python_layout(version(map), (const uint64_t *)address_of(map, RUNTIME), &python.layout);
+    python.lo = known ? module->lo : 0; /* 0: there is no module that could have stayed */
+    python.hi = known ? module->hi : 0;
+    python.loaded = module->loaded;
+    return known;
+}
+
+/* may_go first: a thread that sees gt_python_runs sees it, too. */
+static void set_runs(bool may_go)
+{
+    atomic_store_explicit(&gt_python_may_go, may_go, memory_order_relaxed);
+    atomic_store_explicit(&gt_python_runs, true, memory_order_release);
+}
+
+void gt_python_init(void)
+{
+    const struct link_map *map = gt_elf_definer(RUNTIME);
+    if (gt_python_runs && !gt_python_may_go)
+        return;
+    gt_python_hold();
+    if (!map)
+        return;
+    gt_modules_refresh();
+    if (find(gt_modules_now(address_of(map, RUNTIME)), map))
+        set_runs(!stays(map));
+}
+
+static _Atomic bool met_by_somebody; /* a thread is looking for Python now: one is enough */
+
+struct search {
+    uint64_t code;
+    struct link_map found; /* address and dynamic section; the rest is not set */
+};
+
+static int is_of(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *search = arg;
+    uint64_t lo, hi;
+    (void)size;
+    gt_elf_span(info, &lo, &hi);
+    if (search->code < lo || search->code >= hi)
+        return 0;
+    search->found.l_addr = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            search->found.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    }
+    return 1;
+}
+
+/* The calling code is relocated, and is not unloaded meanwhile. */
+void gt_python_meet(const void *code)
+{
+    struct search search = {.code = (uintptr_t)code};
+    if (gt_python_runs || atomic_exchange(&met_by_somebody, true))
+        return;
+    uint64_t signals = gt_signals_hold();
+    gt_elf_each_module(is_of, &search);
+    gt_signals_release(signals);
+    if (size_of(&search.found, RUNTIME)) {
+        gt_modules_refresh();
+        if (find(gt_modules_now(search.code), &search.found))
+            set_runs(true);
+    }
+    atomic_store(&met_by_somebody, false);
+}
+
+/* How many threads look at other threads' frames, which Python may have left behind. */
+static _Atomic uint32_t visitors;
+
+static bool visit(void)
+{
+    atomic_fetch_add(&visitors, 1); /* then the load: gt_python_hold does the reverse */
+    return gt_python_runs;
+}
+
+static void leave(void)
+{
+    if (atomic_fetch_sub(&visitors, 1) == 1)
+        gt_futex_wake(&visitors, INT_MAX);
+}
+
+void gt_python_hold(void)
+{
+    enum { SLICES = 10 };
+    int saved = errno;
+    uint32_t n;
+    if (!gt_python_may_go)
+        return;
+    atomic_store(&gt_python_runs, false);
+    for (int i = 0; i < SLICES && (n = atomic_load(&visitors)); i++) {
+        gt_urgent_lend();
+        gt_futex_wait(&visitors, n, GT_LOCK_PATIENCE_NS / SLICES);
+    }
+    errno = saved;
+}
+
+void gt_python_after_fork(void)
+{
+    atomic_store(&visitors, 0);
+    atomic_store(&met_by_somebody, false);
+}
+
+/* Reads nothing of Python's: another thread may unload it now. */
+void gt_python_go_on(void)
+{
+    const struct gt_module *m = gt_python_may_go ? gt_modules_now(python.lo) : NULL;
+    bool stayed = m && m->lo == python.lo && m->hi == python.hi && m->loaded == python.loaded;
+    if (stayed)
+        set_runs(true);
+}
+
+bool gt_python_has(const uint64_t *pcs, uint32_t n)
+{
+    uint32_t i = 0;
+    if (!gt_python_may_go)
+        return true;
+    while (i < n && (pcs[i] < python.lo || pcs[i] >= python.hi))
+        i++;
+    return i < n;
+}
+
+bool gt_python_is_code(const void *pc)
+{
+    return (uintptr_t)pc >= python.lo && (uintptr_t)pc < python.hi;
+}
+
+/* Python's function only reads thread-specific data, with or without the interpreter's lock. */
+uintptr_t gt_python_thread(void)
+{
+    return (uintptr_t)python.thread();
+}
+
+/* Texts -------------------------------------------------------------------------------------- */
+
+enum { TEXT_STATE = 32, BYTES = 32 };
+
+static uint32_t state_of(uintptr_t text)
+{
+    return *(const uint32_t *)(text + TEXT_STATE);
+}
+
+static struct gt_python_text text_at(uintptr_t at)
+{
+    enum { ASCII = 0x40, WIDTH_SHIFT = 2 };
+    uint32_t state = state_of(at);
+    uint16_t begin = state & ASCII ? python.layout.ascii : python.layout.characters;
+    return (struct gt_python_text){.at = (const void *)(at + begin),
+                                   .length = gt_python_word(at + GT_PYTHON_SIZE),
+                                   .width = state >> WIDTH_SHIFT & 7};
+}
+
+bool gt_python_read_text(uintptr_t at, struct gt_python_text *text)
+{
+    enum { COMPACT = 0x20, LENGTH_MAX = 4096 };
+    if (!gt_python_is_object(at, python.text_type, python.layout.characters))
+        return false;
+    *text = text_at(at);
+    return (state_of(at) & COMPACT) && text->length <= LENGTH_MAX &&
+           (text->width == 1 || text->width == 2 || text->width == 4) &&
+           gt_python_can_read((uintptr_t)text->at, text->length * text->width);
+}
+
+/* Functions ---------------------------------------------------------------------------------- */
+
+struct code {
+    uintptr_t at;
+    struct gt_python_text name, file;
+    const uint8_t *lines;
+    size_t line_bytes;
+    uint32_t first;
+};
+
+enum seen { GOOD, NAMELESS, BAD };
+
+/* NAMELESS: the interpreter has code of its own that belongs to no function. */
+static enum seen read_code(uintptr_t at, struct code *c)
+{
+    enum { LINE_BYTES_MAX = 1 << 16 };
+    const struct gt_python_layout *l = &python.layout;
+    size_t size = (l->code.lines > l->code.name ? l->code.lines : l->code.name) + sizeof at;
+    if (!gt_python_is_object(at, python.code_type, size))
+        return BAD;
+    uintptr_t name = gt_python_word(at + l->code.name), file = gt_python_word(at + l->code.file);
+    uintptr_t lines = gt_python_word(at + l->code.lines);
+    if (!name || !file || !lines)
+        return NAMELESS;
+    if (!gt_python_read_text(name, &c->name) || !gt_python_read_text(file, &c->file) ||
+        !gt_python_is_object(lines, python.bytes_type, BYTES))
+        return BAD;
+    c->at = at;
+    c->line_bytes = gt_python_word(lines + GT_PYTHON_SIZE);
+    c->lines = (const uint8_t *)lines + BYTES;
+    c->first = *(const uint32_t *)(at + l->code.first);
+    bool long_one = c->line_bytes > LINE_BYTES_MAX;
+    return long_one || !gt_python_can_read((uintptr_t)c->lines, c->line_bytes) ? BAD : GOOD;
+}
+
+static uint64_t load(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Two multiplications of a step do not wait for each other. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+    enum { WORD = sizeof(uint64_t), STEP = 4 * WORD };
+    const char *at = bytes, *end = at + n;
+    uint64_t other = n;
+    for (; n >= STEP; n -= STEP, at += STEP) {
+        hash = gt_hash_pair(hash ^ load(at), load(at + WORD) ^ GT_HASH_ODD);
+        other = gt_hash_pair(other ^ load(at + 2 * WORD), load(at + 3 * WORD) ^ GT_HASH_ODD);
+    }
+    for (size_t left = n; left >= WORD; left -= WORD, at += WORD)
+        hash = gt_hash_mix(hash, load(at));
+    if (end - (const char *)bytes >= WORD) /* the last word again, in part */
+        return gt_hash_mix(gt_hash_mix(hash, other), load(end - WORD));
+    for (; at < end; at++)
+        other = other << 8 ^ (uint8_t)*at;
+    return gt_hash_mix(hash, other);
+}
+
+/*
+ * A place in a function: the objects and sizes that its code object had when it was met, a hash of
+ * what these held, and the pc. The code object of another function at the same address differs in
+ * some of this. All threads share the places. version: 0 where there is none; odd while a thread
+ * writes.
+ */
+enum { PLACES = 2048 };
+static struct place {
+    _Atomic uint64_t version, code, at, name, file, lines, states, lengths, line_data, hash, pc;
+} places[PLACES] GT_SPARSE;
+
+static struct place *place_of(uintptr_t code, int64_t at)
+{
+    return &places[gt_hash_mix(code, (uint64_t)at) % PLACES];
+}
+
+static inline uint64_t relaxed(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static uint64_t two(uint64_t low, uint64_t high)
+{
+    return low | high << 32;
+}
+
+/* Python keeps the hash of a text that it has needed. */
+static uint64_t hash_text(uint64_t hash, uintptr_t at)
+{
+    enum { HASH = 24 };
+    struct gt_python_text text = text_at(at);
+    uintptr_t known = gt_python_word(at + HASH);
+    return known != UINTPTR_MAX ? gt_hash_mix(hash, known)
+                                : hash_bytes(hash, text.at, text.length * text.width);
+}
+
+static uint64_t hash_code(uintptr_t name, uintptr_t file, uintptr_t lines)
+{
+    uint64_t hash = hash_text(hash_text(0, name), file);
+    return hash_bytes(hash, (const void *)(lines + BYTES), gt_python_word(lines + GT_PYTHON_SIZE));
+}
+
+static bool is_of_type(uintptr_t object, uintptr_t type)
+{
+    return gt_python_word(object + GT_PYTHON_TYPE) == type;
+}
+
+/*
+ * The pc of a place where the code object is the one that was met; 0: it is not. What has the same
+ * addresses and sizes as then could be read then.
+ */
+static inline uint64_t pc_as_met(const struct place *p, uintptr_t code, int64_t at)
+{
+    const struct gt_python_layout *l = &python.layout;
+    /* acquire, and the fence: pair with those of keep_place. */
+    uint64_t version = atomic_load_explicit(&p->version, memory_order_acquire);
+    if (!version || version & 1 || relaxed(&p->code) != code || relaxed(&p->at) != (uint64_t)at)
+        return 0;
+    uintptr_t name = gt_python_word(code + l->code.name),
+              file = gt_python_word(code + l->code.file);
+    uintptr_t lines = gt_python_word(code + l->code.lines);
+    uint32_t first = *(const uint32_t *)(code + l->code.first);
+    if (!is_of_type(code, python.code_type) || name != relaxed(&p->name) ||
+        file != relaxed(&p->file) || lines != relaxed(&p->lines))
+        return 0;
+    uint64_t lengths =
+        two(gt_python_word(name + GT_PYTHON_SIZE), gt_python_word(file + GT_PYTHON_SIZE));
+    if (!is_of_type(name, python.text_type) || !is_of_type(file, python.text_type) ||
+        !is_of_type(lines, python.bytes_type) ||
+        two(state_of(name), state_of(file)) != relaxed(&p->states) ||
+        lengths != relaxed(&p->lengths) ||
+        two(first, gt_python_word(lines + GT_PYTHON_SIZE)) != relaxed(&p->line_data))
+        return 0;
+    uint64_t hash = relaxed(&p->hash), pc = relaxed(&p->pc);
+    atomic_thread_fence(memory_order_acquire);
+    return relaxed(&p->version) == version && hash_code(name, file, lines) == hash ? pc : 0;
+}
+
+static void keep_place(struct place *p, const struct code *c, int64_t at, uint64_t pc)
+{
+    const struct gt_python_layout *l = &python.layout;
+    uintptr_t name = gt_python_word(c->at + l->code.name);
+    uintptr_t file = gt_python_word(c->at + l->code.file), lines = (uintptr_t)c->lines - BYTES;
+    uint64_t version = relaxed(&p->version);
+    if (version & 1 || !atomic_compare_exchange_strong(&p->version, &version, version + 1))
+        return;
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&p->code, c->at, memory_order_relaxed);
+    atomic_store_explicit(&p->at, (uint64_t)at, memory_order_relaxed);
+    atomic_store_explicit(&p->name, name, memory_order_relaxed);
+    atomic_store_explicit(&p->file, file, memory_order_relaxed);
+    atomic_store_explicit(&p->lines, lines, memory_order_relaxed);
+    atomic_store_explicit(&p->states, two(state_of(name), state_of(file)), memory_order_relaxed);
+    atomic_store_explicit(&p->lengths, two(c->name.length, c->file.length), memory_order_relaxed);
+    atomic_store_explicit(&p->line_data, two(c->first, c->line_bytes), memory_order_relaxed);
+    atomic_store_explicit(&p->hash, hash_code(name, file, lines), memory_order_relaxed);
+    atomic_store_explicit(&p->pc, pc, memory_order_relaxed);
+    atomic_store_explicit(&p->version, version + 2, memory_order_release);
+}
+
+/*
+ * The pc of a place in a function. 0: it has no name, or there is no room. What another thread may
+ * free is asked for before it is read.
+ */
+static enum seen find_pc(uintptr_t code, int64_t at, uint64_t *pc)
+{
+    struct place *p = place_of(code, at);
+    struct code c;
+    *pc = gt_python_of_other ? 0 : pc_as_met(p, code, at);
+    enum seen seen = *pc ? GOOD : read_code(code, &c);
+    if (seen != GOOD || *pc || (gt_python_of_other && (*pc = pc_as_met(p, code, at))))
+        return seen;
+    uint32_t line = gt_python_line(python.layout.lines, c.lines, c.line_bytes, c.first, at);
+    *pc = gt_python_pc(c.name, c.file, line);
+    if (*pc)
+        keep_place(p, &c, at, *pc);
+    return GOOD;
+}
+
+uint64_t gt_python_function(uintptr_t object, struct gt_python_text *file)
+{
+    enum { METHOD_FUNCTION = 16, BEGINNING = -1 };
+    struct code code;
+    uintptr_t at;
+    uint64_t pc;
+    size_t size = python.layout.function_code + sizeof at;
+    if (gt_python_is_object(object, python.method_type, METHOD_FUNCTION + sizeof at))
+        object = gt_python_word(object + METHOD_FUNCTION);
+    if (!gt_python_is_object(object, python.function_type, size))
+        return 0;
+    at = gt_python_word(object + python.layout.function_code);
+    if (read_code(at, &code) != GOOD)
+        return 0;
+    *file = code.file;
+    return find_pc(at, BEGINNING, &pc) == GOOD ? pc : 0;
+}
+
+/* Frames ------------------------------------------------------------------------------------- */
+
+/* The frame's code object. The lowest bits of the word may be a tag. */
+static uintptr_t code_of(uintptr_t frame)
+{
+    return gt_python_word(frame + python.layout.frame.code) & ~(uintptr_t)3;
+}
+
+/* Which byte of its code the frame executes. */
+static int64_t instruction_of(uintptr_t frame, uintptr_t code)
+{
+    const struct gt_python_layout *l = &python.layout;
+    if (l->unit)
+        return l->unit * (int64_t) * (const int32_t *)(frame + l->frame.at);
+    return (int64_t)(gt_python_word(frame + l->frame.at) - (code + l->code.instructions));
+}
+
+/* Whether the frame is the last that one call of the interpreter's function executes. */
+static bool is_last(uintptr_t frame)
+{
+    enum { ON_C_STACK = 3 };
+    uint8_t last = *(const uint8_t *)(frame + python.layout.frame.last);
+    switch (python.layout.chain) {
+    case GT_PYTHON_CFRAMES: return last == 1;
+    case GT_PYTHON_ENTRIES: return last >= ON_C_STACK;
+    default: return true;
+    }
+}
+
+/* A position in a thread's chain of frames. */
+struct chain {
+    uintptr_t frame, cframe;
+    uint32_t met; /* frames so far */
+};
+
+/*
+ * The frames of one call: n frames from `frame` on, and the address on the C stack that tells which
+ * call.
+ */
+struct call {
+    uintptr_t frame, mark;
+    uint32_t n;
+};
+
+static bool begin_chain(uintptr_t thread, struct chain *c)
+{
+    const struct gt_python_layout *l = &python.layout;
+    *c = (struct chain){.frame = 0};
+    if (l->thread.cframe && !gt_python_read_word(thread + l->thread.cframe, &c->cframe))
+        return false;
+    uintptr_t holder = l->thread.frame ? thread + l->thread.frame : c->cframe + l->cframe.frame;
+    return gt_python_read_word(holder, &c->frame);
+}
+
+static bool frame_is_readable(uintptr_t frame)
+{
+    uint16_t at = python.layout.frame.at, last = python.layout.frame.last;
+    return frame % sizeof frame == 0 &&
+           gt_python_can_read(frame, (at > last ? at : last) + sizeof frame);
+}
+
+/*
+ * Moves out to the record of the previous call. If that record names its first frame, the frame
+ * must be the chain's next one.
+ */
+static bool go_out(struct chain *c)
+{
+    const struct gt_python_layout *l = &python.layout;
+    uintptr_t frame = c->frame;
+    if (l->chain == GT_PYTHON_UNMARKED)
+        return true;
+    return gt_python_read_word(c->cframe + l->cframe.previous, &c->cframe) &&
+           (l->chain != GT_PYTHON_CFRAMES ||
+            gt_python_read_word(c->cframe + l->cframe.frame, &frame)) &&
+           frame == c->frame;
+}
+
+static bool next_call(struct chain *c, struct call *call)
+{
+    enum { FRAMES_MAX = 2048 };
+    const struct gt_python_layout *l = &python.layout;
+    bool marked = l->chain == GT_PYTHON_ENTRIES, last = false;
+    *call = (struct call){.frame = c->frame, .mark = c->cframe};
+    while (!last) {
+        if (!c->frame || c->met++ == FRAMES_MAX || !frame_is_readable(c->frame))
+            return false;
+        last = is_last(c->frame);
+        if (marked && last)
+            call->mark = c->frame;
+        else
+            call->n++;
+        c->frame = gt_python_word(c->frame + l->frame.previous);
+    }
+    return marked || go_out(c);
+}
+
+/*
+ * Writes the pcs of a call's frames that have a name. Returns how many; 0: some data are not as
+ * they have to be.
+ */
+static uint32_t name_frames(const struct call *call, uint64_t *to, uint32_t max)
+{
+    uintptr_t frame = call->frame;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < call->n && n < max; i++) {
+        uint64_t pc;
+        uintptr_t at = code_of(frame);
+        enum seen seen = find_pc(at, instruction_of(frame, at), &pc);
+        if (seen == BAD || (seen == GOOD && !pc))
+            return 0;
+        if (pc)
+            to[n++] = pc;
+        frame = gt_python_word(frame + python.layout.frame.previous);
+    }
+    return n;
+}
+
+static bool is_interpreter(uint64_t pc)
+{
+    return pc - 1 - python.interpreter < python.interpreter_size;
+}
+
+/*
+ * Whether the pc is in a trampoline. With -X perf each function of Python has a bit of code, made
+ * at run time, that calls the interpreter for it. It says no more than the function itself.
+ */
+static bool is_trampoline(uint64_t pc)
+{
+    return (pc < python.lo || pc >= python.hi) && !gt_modules_now(pc);
+}
+
+/*
+ * Whether there are as many native frames of the interpreter's function as calls in the chain. A
+ * part of that function may stand elsewhere in memory, where it is not recognized.
+ */
+static bool is_paired(struct chain c, const uint64_t *pcs, uint32_t n, uint32_t max)
+{
+    struct call call;
+    uint32_t calls = 0, interpreters = 0;
+    for (uint32_t i = 0; i < n; i++)
+        interpreters += is_interpreter(pcs[i]);
+    while (calls < interpreters && next_call(&c, &call))
+        calls++;
+    return calls == interpreters && (!c.frame || n + 1 >= max);
+}
+
+static uint32_t merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp, uint32_t n,
+                      uint64_t *to, uint32_t max)
+{
+    struct chain chain;
+    struct call call;
+    uint32_t kept = 0;
+    bool marked = python.layout.chain != GT_PYTHON_UNMARKED;
+    bool more = python.is_initialized() && begin_chain(thread, &chain) &&
+                (marked || is_paired(chain, pcs, n, max)) && next_call(&chain, &call);
+    for (uint32_t i = 0; i < n && kept < max; i++) {
+        while (marked && more && call.mark < sp[i]) /* a call whose native frame is not seen */
+            more = next_call(&chain, &call);
+        bool is_here = marked ? i + 1 < n && call.mark < sp[i + 1] : is_interpreter(pcs[i]);
+        bool is_its = more && is_here;
+        uint32_t named = is_its ? name_frames(&call, to + kept, max - kept) : 0;
+        if (!named)
+            to[kept++] = pcs[i];
+        kept += named;
+        i += named && i + 1 < n && is_trampoline(pcs[i + 1]);
+        more = is_its ? next_call(&chain, &call) : more;
+    }
+    return kept;
+}
+
+bool gt_python_find_innermost(uintptr_t thread, struct gt_python_innermost *found)
+{
+    const struct gt_python_layout *l = &python.layout;
+    struct chain c;
+    struct code code;
+    found->layout = l;
+    if (!python.is_initialized() || !begin_chain(thread, &c) || !c.frame ||
+        !frame_is_readable(c.frame) || read_code(code_of(c.frame), &code) != GOOD)
+        return false;
+    found->function = code.name;
+    found->file = code.file;
+    return gt_python_read_word(c.frame + l->frame.locals, &found->local) && found->local;
+}
+
+/* The address of a code object is told from pcs, also from those of Python, by this. */
+#define CODES (GT_PYTHON_PCS >> 1)
+
+const void *gt_python_taker(const void *pc)
+{
+    struct chain c;
+    bool known = gt_python_is_code(pc) && gt_python_runs && python.is_initialized() &&
+                 begin_chain(gt_python_thread(), &c) && c.frame && frame_is_readable(c.frame);
+    return known ? (const void *)(CODES | code_of(c.frame)) : pc;
+}
+
+/*
+ * Whether the frame executes the call at the end of a `with` block: its three arguments are None,
+ * each from an instruction of its own.
+ */
+static bool leaves_block(uintptr_t frame)
+{
+    enum { BEFORE = 3 };
+    uintptr_t code = code_of(frame), at = gt_python_word(frame + python.layout.frame.at);
+    const uint16_t *loads = (const uint16_t *)at - BEFORE;
+    if ((uintptr_t)loads < code + python.layout.code.instructions || at % sizeof *loads ||
+        !gt_python_can_read((uintptr_t)loads, (BEFORE + 1) * sizeof *loads))
+        return false;
+    return loads[0] == loads[1] && loads[1] == loads[2] && loads[2] != loads[BEFORE] &&
+           loads[BEFORE] >> 8 == python.layout.leaves;
+}
+
+static bool is_end_of_condition(uintptr_t frame)
+{
+    struct code code;
+    return read_code(code_of(frame), &code) == GOOD &&
+           gt_python_is_text(&code.name, "Condition.__exit__") &&
+           gt_python_is_of_threading(&code.file);
+}
+
+const void *gt_python_leaver(void)
+{
+    struct chain c;
+    if (!gt_python_runs || !python.layout.leaves || !python.is_initialized() ||
+        !begin_chain(gt_python_thread(), &c) || !c.frame || !frame_is_readable(c.frame))
+        return NULL;
+    if (is_end_of_condition(c.frame)) {
+        c.frame = gt_python_word(c.frame + python.layout.frame.previous);
+        if (!c.frame || !frame_is_readable(c.frame) || is_last(c.frame))
+            return NULL;
+    }
+    return leaves_block(c.frame) ? (const void *)(CODES | code_of(c.frame)) : NULL;
+}
+
+static uint64_t pc_of_taker(uint64_t taker)
+{
+    enum { BEGINNING = -1 };
+    uint64_t pc;
+    bool was = gt_python_of_other;
+    gt_python_of_other = true; /* the function may have returned, and its code be gone */
+    (void)find_pc(taker - CODES, BEGINNING, &pc);
+    gt_python_of_other = was;
+    return pc;
+}
+
+/* Whether it is no function of the program, but of the interpreter or of Python's library. */
+static bool serves(uint64_t pc)
+{
+    struct gt_sym_frame frame;
+    return gt_python_is_code((void *)(uintptr_t)pc) ||
+           (gt_python_name(pc, &frame) &&
+            (strstr(frame.file, "/lib/python3") || strncmp(frame.file, "<frozen ", 8) == 0));
+}
+
+uint64_t gt_python_taker_pc(uint64_t taker, const uint64_t *pcs, uint32_t n)
+{
+    uint64_t pc = taker;
+    if (taker >= GT_PYTHON_PCS) /* the GIL's: it is given up anywhere */
+        return pc;
+    if (taker >= CODES)
+        pc = gt_python_runs && gt_python_has(pcs, n) ? pc_of_taker(taker) : 0;
+    for (uint32_t i = 0; i < n && serves(pc); i++)
+        pc = pcs[i] >= GT_PYTHON_PCS ? pcs[i] : pc;
+    return pc;
+}
+
+uint32_t gt_python_merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp, uint32_t n,
+                         uint64_t *to, uint32_t max)
+{
+    bool was = gt_python_of_other; /* a signal handler's walk may come in the middle */
+    gt_python_of_other = false;
+    uint32_t kept = merge(thread, pcs, sp, n, to, max);
+    gt_python_of_other = was;
+    return kept;
+}
+
+uint32_t gt_python_merge_other(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp,
+                               uint32_t n, uint64_t *to, uint32_t max)
+{
+    uint32_t kept = n < max ? n : max;
+    bool may = visit() && gt_python_has(pcs, n);
+    gt_python_of_other = true;
+    if (may)
+        kept = merge(thread, pcs, sp, n, to, max);
+    else
+        memcpy(to, pcs, kept * sizeof *to);
+    gt_python_of_other = false;
+    leave();
+    return kept;
+}

@@ -1,0 +1,46 @@
+/* See ask.h. */
+#include "ask.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOT_RUN = 127 };
+
+static _Noreturn void run(const char *const argv[], int out)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+        dup2(nothing, STDERR_FILENO) >= 0)
+        execvp(argv[0], (char **)(uintptr_t)argv);
+    _exit(NOT_RUN);
+}
+
+int gt_ask(const char *const argv[], char *line, size_t size)
+{
+    int ends[2], status;
+    line[0] = 0;
+    fflush(NULL);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    pid_t child = fork();
+    if (child == 0)
+        run(argv, ends[1]);
+    close(ends[1]);
+    FILE *out = child > 0 ? fdopen(ends[0], "r") : NULL;
+    if (out && !fgets(line, (int)size, out))
+        line[0] = 0;
+    for (char rest[512]; out && fgets(rest, sizeof rest, out);)
+        ; /* it shall not end by SIGPIPE */
+    if (out)
+        fclose(out);
+    else
+        close(ends[0]);
+    line[strcspn(line, "\n")] = 0;
+    if (child <= 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return -1;
+    return WEXITSTATUS(status) == NOT_RUN ? -1 : WEXITSTATUS(status);
+}

@@ -1,0 +1,96 @@
+/* See help.h. */
+#include "help.h"
+
+#include "tool.h"
+
+#include "encoder/base/spelling.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *gt_help_meant(const char *typed, const char *const *names)
+{
+    enum { NEAR = 2 };
+    const char *meant = NULL;
+    unsigned least = NEAR + 1;
+    for (; *names; names++) {
+        unsigned distance = gt_spelling_distance(typed, *names);
+        if (distance < least && distance < strlen(*names)) {
+            least = distance;
+            meant = *names;
+        }
+    }
+    return meant;
+}
+
+/* Reports an unknown long option, such as "--form=x". */
+static void say_unknown(const char *typed, const struct option *longs)
+{
+    enum { NAMES = 64 };
+    const char *names[NAMES + 1] = {NULL};
+    size_t n = strcspn(typed, "=");
+    char *name = strndup(typed + 2, n - 2);
+    for (int i = 0; i < NAMES && longs[i].name; i++)
+        names[i] = longs[i].name;
+    const char *meant = name ? gt_help_meant(name, names) : NULL;
+    gt_say("%.*s: not an option%s%s%s", (int)n, typed, meant ? "; did you mean --" : "",
+           meant ? meant : "", meant ? "?" : "");
+    free(name);
+}
+
+/* Reports a refused option. getopt_long sets optopt to it, but to 0 for an unknown long name. */
+static void say_wrong(char **argv, const struct option *longs)
+{
+    const char *typed = argv[optind - 1];
+    bool is_long = typed && strncmp(typed, "--", 2) == 0;
+    if (is_long && !optopt)
+        say_unknown(typed, longs);
+    else if (is_long)
+        gt_say("%s: this option %s", typed,
+               strchr(typed, '=') ? "takes no argument" : "needs an argument");
+    else
+        gt_say("-%c: not an option, or it needs an argument", optopt);
+}
+
+int gt_option(int argc, char **argv, const char *letters, const struct option *longs)
+{
+    opterr = 0;
+    int c = getopt_long(argc, argv, letters, longs, NULL);
+    if (c == '?')
+        say_wrong(argv, longs);
+    return c;
+}
+
+void gt_help_wrap(const char *first, int indent, const char *words)
+{
+    enum { COLUMNS = 80 };
+    int column = printf("%-*s", indent, first);
+    for (bool begins = true; *words; begins = false) {
+        int n = (int)strcspn(words, " ");
+        if (!begins && column + 1 + n > COLUMNS) {
+            column = printf("\n%*s", indent, "") - 1;
+            begins = true;
+        }
+        column += printf("%s%.*s", begins ? "" : " ", n, words);
+        words += n + (words[n] == ' ');
+    }
+    putchar('\n');
+}
+
+/* Places of man pages, from this program's directory: in the build tree and when installed. */
+static const char *const places[] = {"%s/man/%s.1", "%s/../share/man/man1/%s.1",
+                                     "%s/../share/man/man1/%s.1.gz"};
+
+void gt_help_page(const char *command)
+{
+    char self[PATH_MAX], page[64], path[PATH_MAX + 128];
+    snprintf(page, sizeof page, "gotrace%s%s", command ? "-" : "", command ? command : "");
+    const char *here = gt_own_directory(self);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, places[i], here, page);
+        if (access(path, R_OK) == 0)
+            execlp("man", "man", path, NULL);
+    }
+}

@@ -1,0 +1,107 @@
+/* See finishes.h. */
+#include "finishes.h"
+
+#include "joins.h"
+
+#include "scripts/tool/report/call_places.h"
+
+#include <string.h>
+
+struct life {
+    bool connects, accepts;
+    bool waits;      /* until the recording ends */
+    bool rests_last; /* its last wait was one for input or work */
+};
+
+struct waits {
+    uint64_t joins, input; /* ns */
+};
+
+static bool calls(const struct gt_spot *spot, const char *call)
+{
+    return !spot->runs && strncmp(gt_leaf_of(spot->stack), call, strlen(call)) == 0;
+}
+
+static struct life life_of(const struct gt_graph *graph, uint32_t thread)
+{
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    struct life life = {0};
+    uint32_t last = GT_NOBODY;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        life.waits = gt_step_is_open(s);
+        if (s->kind == GT_RUNNING || s->kind == GT_SCHED || gt_graph_is_gil_wait(graph, s))
+            continue;
+        const struct gt_spot *spot = &graph->spot[s->spot];
+        life.connects |= s->spot != last && calls(spot, "connect");
+        life.accepts |= s->spot != last && calls(spot, "accept");
+        life.rests_last =
+            (s->kind == GT_NETWORK || s->kind == GT_SYNC) && gt_graph_is_idle(graph, s);
+        last = s->spot;
+    }
+    gt_cursor_close(&c);
+    return life;
+}
+
+/* Whether the threads of that loop ended at about one time, as threads do that another thread
+ * stops. */
+static bool end_together(const struct gt_loops *loops, const struct gt_graph *graph, uint32_t loop)
+{
+    enum { PART = 100, LEAST_NS = 20000000 };
+    uint64_t first = UINT64_MAX, last = 0, length = loops->to - loops->from;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        if (loops->of[i] != loop)
+            continue;
+        uint64_t until = graph->lane[i].until;
+        first = until < first ? until : first;
+        last = until > last ? until : last;
+    }
+    return last - first <= (length / PART > LEAST_NS ? length / PART : LEAST_NS);
+}
+
+/*
+ * Whether the thread has come to the end of its work. A thread that another thread stops was
+ * waiting for input then, and so were others like it. No thread stops one that asks others.
+ */
+static bool is_done(const struct gt_loops *loops, const struct gt_graph *graph, uint32_t thread)
+{
+    uint32_t loop = loops->of[thread];
+    if (graph->lane[thread].stopped)
+        return false;
+    if (loop == GT_NOBODY)
+        return true;
+    struct life life = life_of(graph, thread);
+    return (life.connects && !life.accepts) || !life.rests_last ||
+           !end_together(loops, graph, loop);
+}
+
+/* How long the thread waited for the ends of such threads, and for input. */
+static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph *graph,
+                             uint32_t thread)
+{
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    struct waits waits = {0};
+    for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
+         s = gt_cursor_next(&c)) {
+        uint64_t from = s->from > loops->from ? s->from : loops->from;
+        uint64_t ns = (s->to < loops->to ? s->to : loops->to) - from;
+        if (s->kind == GT_NETWORK)
+            waits.input += ns;
+        else if (gt_joins_is_join(graph, thread, s) && is_done(loops, graph, s->by))
+            waits.joins += ns;
+    }
+    gt_cursor_close(&c);
+    return waits;
+}
+
+bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
+                 const struct gt_graph *graph, uint32_t thread)
+{
+    struct waits waits = waits_of(loops, graph, thread);
+    uint64_t length = loops->to - loops->from;
+    if (waits.joins * 2 > length)
+        return true;
+    if (waits.input * 2 < length || path->by_thread[thread] * 2 > path->ns)
+        return false;
+    struct life life = life_of(graph, thread);
+    return life.connects && !life.accepts && !life.waits;
+}

@@ -1,0 +1,258 @@
+/* See loops.h. */
+#include "loops.h"
+
+#include "scripts/tool/report/call_places.h"
+
+#include "encoder/base/hash.h"
+#include "encoder/read/need.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEAST_PIECES = 10, /* of a loop: fewer are no habit */
+    PLACES_MOST = 8,   /* different places of one thread's rest */
+};
+
+/* Finding -------------------------------------------------------------------------------------- */
+
+struct look {
+    struct gt_loops *loops;
+    struct gt_sections *sections;
+    struct gt_memo by_key;
+    struct gt_loop its; /* what the thread under examination adds to its loop */
+    struct {
+        uint32_t section;
+        uint64_t ns;
+    } place[PLACES_MOST];
+    size_t places;
+    uint64_t last_key; /* of the spot and kind that last_section belongs to */
+    uint32_t last_section;
+    uint64_t since; /* end of the last rest; 0: there was none */
+};
+
+/* Whether the thread rests in that step: it waits for input or work. */
+static bool is_rest(struct gt_loops *loops, const struct gt_graph *graph, const struct gt_step *s)
+{
+    uint8_t bit = (uint8_t)(1 << s->kind);
+    bool waits = s->kind == GT_NETWORK || s->kind == GT_SYNC;
+    if (waits && !(loops->known[s->spot] & bit)) {
+        loops->known[s->spot] |= bit;
+        loops->rests[s->spot] |= gt_graph_is_idle(graph, s) ? bit : 0;
+    }
+    return loops->rests[s->spot] & bit;
+}
+
+static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
+{
+    uint64_t key = (uint64_t)s->spot << 3 | s->kind;
+    if (key != l->last_key) {
+        l->last_section = gt_sections_of(l->sections, l->its.thread, s);
+        l->last_key = key;
+    }
+    uint32_t section = l->last_section;
+    size_t i = 0;
+    while (i < l->places && l->place[i].section != section)
+        i++;
+    if (i == PLACES_MOST)
+        return;
+    if (i == l->places) {
+        l->place[l->places].section = section;
+        l->place[l->places++].ns = 0;
+    }
+    l->place[i].ns += ns;
+    if (l->place[i].ns > l->its.rest_ns) {
+        l->its.rest = section;
+        l->its.spot = s->spot;
+        l->its.rest_ns = l->place[i].ns;
+    }
+}
+
+static void note_piece(struct look *l, uint64_t from, uint64_t to)
+{
+    struct gt_loop *its = &l->its;
+    uint64_t ns = to - from;
+    gt_lengths_add(&its->lengths, ns);
+    its->pieces++;
+    its->busy_ns += ns;
+    if (ns > its->longest) {
+        its->longest = ns;
+        its->longest_at = from;
+    }
+}
+
+static void look_at(struct look *l, const struct gt_step *s)
+{
+    uint64_t from = s->from > l->loops->from ? s->from : l->loops->from;
+    uint64_t to = s->to < l->loops->to ? s->to : l->loops->to;
+    if (!is_rest(l->loops, l->sections->graph, s))
+        return;
+    if (l->since && s->from > l->since && s->from <= l->loops->to)
+        note_piece(l, l->since, s->from);
+    gt_lengths_add(&l->its.rest_lengths, to - from);
+    l->its.rests++;
+    l->its.alone += s->by == GT_NOBODY;
+    note_place(l, s, to - from);
+    l->since = s->to;
+}
+
+/* Adds what the thread did to the loop of all threads alike. */
+static void add_thread(struct look *l)
+{
+    struct gt_loops *loops = l->loops;
+    const struct gt_loop *its = &l->its;
+    const char *routine = l->sections->graph->lane[its->thread].thread->routine;
+    uint64_t *slot =
+        gt_need(gt_memo_at(&l->by_key, gt_hash_mix((uintptr_t)routine, its->rest + 1u) | 1));
+    if (!*slot) {
+        loops->at = gt_need_room(loops->at, loops->n, &loops->room, sizeof *loops->at);
+        loops->at[loops->n] =
+            (struct gt_loop){.thread = its->thread, .rest = its->rest, .spot = its->spot};
+        *slot = ++loops->n;
+    }
+    struct gt_loop *loop = &loops->at[*slot - 1];
+    loops->of[its->thread] = (uint32_t)(*slot - 1);
+    loop->threads++;
+    loop->rests += its->rests;
+    loop->alone += its->alone;
+    loop->rest_ns += its->rest_ns;
+    loop->pieces += its->pieces;
+    loop->busy_ns += its->busy_ns;
+    loop->life_ns += its->life_ns;
+    gt_lengths_join(&loop->lengths, &its->lengths);
+    gt_lengths_join(&loop->rest_lengths, &its->rest_lengths);
+    if (its->longest > loop->longest) {
+        loop->longest = its->longest;
+        loop->longest_at = its->longest_at;
+    }
+}
+
+static void free_lengths(struct gt_loop *loop)
+{
+    free(loop->lengths.at);
+    free(loop->rest_lengths.at);
+    loop->lengths.at = loop->rest_lengths.at = NULL;
+}
+
+static void look_at_thread(struct look *l, uint32_t thread)
+{
+    const struct gt_graph *graph = l->sections->graph;
+    const struct gt_lane *lane = &graph->lane[thread];
+    struct gt_loops *loops = l->loops;
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    if (lane->begin >= loops->to || lane->until <= loops->from)
+        return;
+    l->its = (struct gt_loop){.thread = thread};
+    l->its.life_ns = (lane->until < loops->to ? lane->until : loops->to) -
+                     (lane->begin > loops->from ? lane->begin : loops->from);
+    l->places = 0;
+    l->last_key = UINT64_MAX;
+    l->since = 0;
+    for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
+         s = gt_cursor_next(&c))
+        look_at(l, s);
+    gt_cursor_close(&c);
+    if (l->its.pieces)
+        add_thread(l);
+    free_lengths(&l->its);
+}
+
+static int by_work(const void *a, const void *b)
+{
+    const struct gt_loop *x = a, *y = b;
+    if (x->busy_ns != y->busy_ns)
+        return x->busy_ns > y->busy_ns ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* Whether the loop's waits for work mostly time out: it gets none. */
+static bool is_timer(const struct gt_sections *sections, const struct gt_loop *loop)
+{
+    return sections->at[loop->rest].kind == GT_SYNC && loop->alone * 2 > loop->rests;
+}
+
+/* Drops threads without the habit, and sorts the others. */
+static void choose(struct gt_loops *loops, const struct gt_sections *sections, size_t threads)
+{
+    uint32_t *index = gt_need(malloc((loops->n + 1) * sizeof *index));
+    size_t n = 0;
+    for (size_t i = 0; i < loops->n; i++) {
+        struct gt_loop *it = &loops->at[i];
+        it->p50 = gt_lengths_percentile(&it->lengths, 500);
+        it->p95 = gt_lengths_percentile(&it->lengths, 950);
+        it->p99 = gt_lengths_percentile(&it->lengths, 990);
+        it->rest_p50 = gt_lengths_percentile(&it->rest_lengths, 500);
+        free_lengths(it);
+        it->index = (uint32_t)i;
+        if (it->pieces >= LEAST_PIECES && !is_timer(sections, it))
+            loops->at[n++] = *it;
+    }
+    if (n)
+        qsort(loops->at, n, sizeof *loops->at, by_work);
+    memset(index, 0xff, loops->n * sizeof *index);
+    for (size_t i = 0; i < n; i++)
+        index[loops->at[i].index] = (uint32_t)i;
+    for (size_t i = 0; i < threads; i++)
+        loops->of[i] = loops->of[i] == GT_NOBODY ? GT_NOBODY : index[loops->of[i]];
+    loops->n = n;
+    free(index);
+}
+
+static void find_connections(struct gt_loops *loops, const struct gt_graph *graph)
+{
+    loops->accepts = gt_graph_accepts(graph);
+    for (size_t i = 0; i < graph->spots; i++) {
+        const char *call = graph->spot[i].runs ? "" : gt_leaf_of(graph->spot[i].stack);
+        loops->connects |= strcmp(call, "connect") == 0;
+    }
+    loops->connects &= !loops->accepts;
+}
+
+void gt_loops_find(struct gt_loops *loops, struct gt_sections *sections, uint64_t from, uint64_t to)
+{
+    const struct gt_graph *graph = sections->graph;
+    *loops = (struct gt_loops){.from = from, .to = to};
+    loops->of = gt_need(malloc((graph->lanes + 1) * sizeof *loops->of));
+    memset(loops->of, 0xff, graph->lanes * sizeof *loops->of);
+    loops->known = gt_need(calloc(graph->spots + 1, 1));
+    loops->rests = gt_need(calloc(graph->spots + 1, 1));
+    struct look l = {.loops = loops, .sections = sections};
+    for (uint32_t i = 0; i < graph->lanes; i++)
+        look_at_thread(&l, i);
+    choose(loops, sections, graph->lanes);
+    find_connections(loops, graph);
+    gt_memo_free(&l.by_key);
+}
+
+struct gt_name gt_loop_name(const struct gt_graph *graph, const struct gt_loop *loop)
+{
+    struct gt_name own = gt_name_of_thread(graph, loop->thread), name = own;
+    const char *routine = graph->lane[loop->thread].thread->routine;
+    int process = (int)strcspn(own.text, ".");
+    if (loop->threads == 1)
+        return own;
+    snprintf(name.text, sizeof name.text, "%" PRIu32 " x %.*s%.900s", loop->threads,
+             strchr(own.text, '/') ? process + 1 : 0, own.text,
+             gt_name_of_function(*routine ? routine : own.text).text);
+    if (strchr(own.text, '/'))
+        name.text[strcspn(name.text, ".")] = '/';
+    return name;
+}
+
+void gt_loops_each_piece(struct gt_loops *loops, const struct gt_graph *graph, uint32_t thread,
+                         gt_piece_fn *fn, void *arg)
+{
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    uint64_t since = 0;
+    for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from <= loops->to;
+         s = gt_cursor_next(&c)) {
+        if (!is_rest(loops, graph, s))
+            continue;
+        if (since && s->from > since && !fn(arg, thread, since, s->from))
+            break;
+        since = s->to;
+    }
+    gt_cursor_close(&c);
+}

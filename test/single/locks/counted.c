@@ -1,0 +1,32 @@
+/*
+ * Two threads, one after the other: each takes cache_lock 1,000 times, or so often as the argument
+ * says. Then main takes other_lock 10 times.
+ */
+#include "../../prog/program.h"
+
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t other_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void take(pthread_mutex_t *lock, int times)
+{
+    for (int i = 0; i < times; i++) {
+        pthread_mutex_lock(lock);
+        pthread_mutex_unlock(lock);
+    }
+}
+
+static void *run(void *arg)
+{
+    take(&cache_lock, *(int *)arg);
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    int times = argc > 1 ? atoi(argv[1]) : 1000;
+    for (int i = 0; i < 2; i++) {
+        RUN_THREADS(1, run, &times);
+    }
+    take(&other_lock, 10);
+    return 0;
+}

@@ -1,0 +1,129 @@
+/*
+ * Threads that get names from others at the moments that matter. Prints of each thread its number
+ * and the name that it has at its end, or "-". Starts the recording when half of the names are
+ * given.
+ */
+#include "../../prog/program.h"
+#include "../../../preload/gotrace.h"
+
+enum { THREADS = 8 };
+
+struct thread {
+    pthread_t self;
+    sem_t go_on; /* it waits for this twice */
+    _Atomic pid_t tid;
+    atomic_bool named;
+};
+
+static struct thread threads[THREADS];
+
+static void *waits(void *arg)
+{
+    struct thread *t = arg;
+    t->tid = gettid();
+    while (sem_wait(&t->go_on) && errno == EINTR)
+        ;
+    while (sem_wait(&t->go_on) && errno == EINTR)
+        ;
+    return NULL;
+}
+
+static void *names_itself(void *arg)
+{
+    pthread_setname_np(pthread_self(), "self");
+    return waits(arg);
+}
+
+/* It waits for nothing before it is named. */
+static void *named_before_it_waits(void *arg)
+{
+    struct thread *t = arg;
+    while (!t->named)
+        ;
+    return waits(arg);
+}
+
+/* It waits for nothing at all after it is named. */
+static void *computes(void *arg)
+{
+    struct thread *t = arg;
+    t->tid = gettid();
+    while (!t->named)
+        ;
+    return NULL;
+}
+
+static void *renames_itself(void *arg)
+{
+    struct thread *t = arg;
+    t->tid = gettid();
+    while (sem_wait(&t->go_on) && errno == EINTR)
+        ;
+    pthread_setname_np(pthread_self(), "mine");
+    while (sem_wait(&t->go_on) && errno == EINTR)
+        ;
+    return NULL;
+}
+
+/* Returns when the thread sleeps in its wait. */
+static void await_wait(struct thread *t)
+{
+    char path[64], text[256], *state = NULL;
+    while (!t->tid)
+        ;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", t->tid);
+    do {
+        FILE *f = fopen(path, "r");
+        state = f && fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+        if (f)
+            fclose(f);
+    } while (!state || state[2] != 'S');
+}
+
+static void begin(int i, void *(*routine)(void *))
+{
+    sem_init(&threads[i].go_on, 0, 0);
+    pthread_create(&threads[i].self, NULL, routine, &threads[i]);
+}
+
+static void name(int i, const char *text)
+{
+    pthread_setname_np(threads[i].self, text);
+    threads[i].named = true;
+}
+
+int main(void)
+{
+    static const char *const names[THREADS] = {"self", "early",      "late", "newer",
+                                               "mine", "at its end", "born", "-"};
+    begin(0, names_itself);
+    begin(1, named_before_it_waits);
+    begin(2, waits);
+    begin(3, names_itself);
+    begin(4, renames_itself);
+    begin(5, computes);
+    begin(7, waits);
+    name(1, "early");
+    await_wait(&threads[2]);
+    name(2, "late");
+    await_wait(&threads[3]);
+    name(3, "new");
+    await_wait(&threads[4]);
+    name(4, "given");
+    begin(6, waits);
+    name(6, "born"); /* it may not have begun */
+    gotrace_start(); /* where it has not begun */
+    name(3, "newer");
+    name(5, "at its end");
+    for (int i = 0; i < THREADS; i++) {
+        while (!threads[i].tid)
+            ;
+        if (i != 5) { /* it must go on from the first wait, and have a second one */
+            sem_post(&threads[i].go_on);
+            sem_post(&threads[i].go_on);
+        }
+        pthread_join(threads[i].self, NULL);
+        printf("%d %s\n", threads[i].tid, names[i]);
+    }
+    return 0;
+}

@@ -1,0 +1,10 @@
+; Prints how many collections there were. With an argument a second thread allocates, too.
+(use-modules (ice-9 threads))
+(define (churn n)
+  (let loop ((i 0) (l '()))
+    (if (< i n) (loop (+ i 1) (if (= 0 (modulo i 1000)) '() (cons (make-vector 100 i) l))))))
+(define helper (and (pair? (cdr (command-line))) (call-with-new-thread (lambda () (churn 200000)))))
+(churn 300000)
+(if helper (join-thread helper))
+(define stats (gc-stats))
+(display (assq-ref stats 'gc-times)) (newline)

@@ -1,0 +1,8 @@
+# Waits for four signals, and prints them.
+import os, signal
+got = []
+for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
+    signal.signal(number, lambda its, _: got.append(its))
+print("ready", flush=True)
+while len(got) < 4: signal.pause()
+print(*got)
