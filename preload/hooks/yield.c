@@ -57,8 +57,8 @@ __attribute__((noinline)) void gt_yield_end(enum gt_hook hook, uint64_t since)
 {
     if (since == NO_YIELD)
         return;
-    uint64_t now = gt_clock_now();
     if (gt_options.call_min) {
+        uint64_t now = gt_clock_now();
         note(since, now);
         if (gt_call_is_short(now - since) && since_written.n < LEFT_OUT_MOST)
             return;
