@@ -22,7 +22,7 @@ FORMATS = {
     **{f"go1.{minor}": (minor, None) for minor in (21, 22, 23, 25, 26)},
 }
 EVERY_FORMAT = os.environ.get("FORMATS") == "all"
-VERSIONS = (19, 21, 22, 23, 25, 26)  # between them they read every format; scripts/get-go gets them
+VERSIONS = (19, 21, 22, 23, 25, 26, 27)  # between them they read every format; scripts/get-go gets them
 
 
 def some(*own, of=FORMATS):
