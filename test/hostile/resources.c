@@ -29,7 +29,8 @@ static void *partner(void *arg)
     return arg;
 }
 
-static void work(void)
+/* Two threads take turns. Returns 0, or an errno if there is no second thread. */
+static int take_turns(void)
 {
     pthread_t thread;
     pthread_attr_t attr;
@@ -37,10 +38,8 @@ static void work(void)
     if (stack_size)
         pthread_attr_setstacksize(&attr, stack_size);
     int r = pthread_create(&thread, &attr, partner, NULL);
-    if (r != 0) {
-        printf("pthread_create: %s\n", strerror(r));
-        return;
-    }
+    if (r != 0)
+        return r;
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < TURNS; i++) {
         turn = 1;
@@ -50,7 +49,16 @@ static void work(void)
     }
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
-    puts("worked");
+    return 0;
+}
+
+static void work(void)
+{
+    int r = take_turns();
+    if (r != 0)
+        printf("pthread_create: %s\n", strerror(r));
+    else
+        puts("worked");
 }
 
 static void limit(int resource, rlim_t value)
@@ -169,11 +177,11 @@ static void confine_children(void)
     }
 }
 
-/* A trace has its name when something is in it. */
+/* A trace has its name when something is in it. How long that takes is not printed. */
 static void unlink_it(const char *path)
 {
     while (unlink(path) != 0 && getenv("GOTRACE_OUTPUT"))
-        work();
+        take_turns();
     printf("unlink: %d\n", access(path, F_OK) != 0);
 }
 
@@ -182,7 +190,7 @@ static void leave(const char *root)
 {
     const char *trace = getenv("GOTRACE_OUTPUT");
     while (trace && access(trace, F_OK) != 0)
-        work();
+        take_turns();
     printf("chroot: %d %d\n", chroot(root), chdir("/"));
 }
 

@@ -326,13 +326,20 @@ def test_library_that_its_user_cannot_read(tmp_path):
 def test_other_libraries(tmp_path):
     """OpenMP's and libaio's calls are bound, too, those that were not made yet as well; given back, and bound again."""
     binary = tmp_path / "others"
+
+    def rounds(program):
+        program.child.stdin.write("?")
+        program.child.stdin.flush()
+        return int(program.child.stdout.readline().split()[0])
+
     flags = ["-fopenmp", "-Wl,-z,lazy", "-laio"]
     if proc.run(["gcc", "-g", "-O1", "-o", binary, SOURCES / "attach/others.c", *flags]).returncode:
         pytest.skip("libaio is not here; ./scripts/deps all installs it")
     with running(argv=(binary,)) as program:
         for trace in (tmp_path / "one.out", tmp_path / "two.out"):
             attach(program, trace)
-            time.sleep(0.5)
+            enough = rounds(program) + 6
+            proc.until(lambda: rounds(program) >= enough)
             detach(program)
             gotools.check(trace)
             top = gotrace("top", "--idle=none", trace).ok().stdout
@@ -394,8 +401,7 @@ def test_child_of_one_that_was_attached(tmp_path):
         os.kill(before, 9)  # or it would read the other one's input
         for trace in (tmp_path / "one.out", tmp_path / "two.out"):
             gotrace("attach", "-o", trace, after).ok()
-            tell(program, "w")
-            time.sleep(0.2)
+            assert tell(program, "w") == after  # it has slept
             gotrace("detach", after).ok()
             gotools.check(trace)
             sleeps = [e for e in gotools.parse(trace) if e.is_go("Running", "Waiting") and e.stack[0].func == "usleep"]

@@ -6,7 +6,6 @@ ATTACH_KILLS=300 for how often each is tried.
 import contextlib
 import os
 import platform
-import random
 import re
 import shutil
 import signal
@@ -17,6 +16,7 @@ import time
 import pytest
 
 from lib import LIBC, PROGRAMS, ROOT, proc
+from lib.seeds import seeded
 
 GOTRACE = ROOT / "build/gotrace"
 ATTACHED = PROGRAMS / "attached"
@@ -83,7 +83,7 @@ MODES = ["calls", "sleeper", "many 20", "signals"]
 @pytest.mark.parametrize("what", MODES)
 def test_command_killed_at_random(tmp_path, length, what):
     """The program goes on, and can be attached to later."""
-    moments, latest, times, killed = random.Random(what), length, 0, 0
+    moments, latest, times, killed = seeded(moments=True), length, 0, 0
     while times < TIMES or not killed:
         with running(*what.split()) as program:
             command = begin("attach", "-o", tmp_path / "t.out", program.pid)
@@ -107,7 +107,7 @@ def test_command_killed_at_random(tmp_path, length, what):
 @pytest.mark.parametrize("what", ["calls", "many 20"])
 def test_program_killed_at_random(tmp_path, length, what):
     """The command ends, and says that the program has."""
-    moments = random.Random(what)
+    moments = seeded(moments=True)
     for _ in range(TIMES):
         child = proc.spawn([ATTACHED, *what.split()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
@@ -142,7 +142,7 @@ def test_program_that_executes_another(tmp_path):
 
 @pytest.mark.chance
 def test_program_that_ends(tmp_path, length):
-    moments = random.Random(1)
+    moments = seeded(moments=True)
     for _ in range(TIMES):
         with running("calls") as program:
             command = begin("attach", "-o", tmp_path / "t.out", program.pid)
@@ -154,7 +154,7 @@ def test_program_that_ends(tmp_path, length):
 @pytest.mark.chance
 def test_stopped_and_continued(tmp_path):
     """By SIGSTOP and SIGCONT, all the time: it is attached to, or refused; and goes on when the last of these has come."""
-    moments, over = random.Random(2), threading.Event()
+    moments, over = seeded(moments=True), threading.Event()
 
     def stop_and_go(pid):
         while not over.is_set():

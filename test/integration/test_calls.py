@@ -14,6 +14,15 @@ VARIANTS = {"calls_fortify": ("_chk", 8), "calls_lfs": ("64", 12)}
 UNENDING = {("calls_fortify", "read-cancelled")} if LIBC < 34 else set()  # __read_chk is not cancelled there (glibc 2.31)
 
 
+@pytest.mark.beside
+@pytest.mark.parametrize("program", ["calls", "waits"])
+def test_rows(program):
+    """The program has the rows that were read in its source."""
+    listed = [line.split() for line in proc.run([PROGRAMS / program, "--list"]).ok().stdout.splitlines()]
+    for kind in "timed", "counted", "quiet", "special":
+        assert truth.rows(program, kind) == [name for name, its in listed if its == kind]
+
+
 def run(traced, *rows, env=None, program=CALLS):
     result = traced([program, *rows], env=env).ok()
     if rows and not set(rows) - set(truth.skipped(result)):

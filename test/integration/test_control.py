@@ -181,28 +181,28 @@ def seconds(trace):
     return (events[-1].time - events[0].time) / 1e9
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_delay_and_duration(running):
     """From 0.3 s on for 0.2 s, of a program that does nothing."""
     program = running(GOTRACE_DELAY="300ms", GOTRACE_DURATION="0.2s")
     line = program.stderr_line()
-    assert 0.19 < float(re.search(r"events in ([\d.]+) s", line)[1]) < 1, line
+    assert 0.19 < float(re.search(r"events in ([\d.]+) s", line)[1]) < 1, line  # longer if the drain thread gets its CPU late
     assert program.end() == ""
     gotools.check_all(program.trace)
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_delay_and_duration_without_threads(tmp_path):
     """The same at the next call that may block."""
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_DELAY": "300ms", "GOTRACE_DURATION": "0.2s"})
     result = proc.run([CONTROL, "alone"], env=env, stdin="x" * 700).ok()
     gotools.check_all(tmp_path / "t.out")
-    assert 0.19 < float(re.search(r"events in ([\d.]+) s", result.stderr)[1]) < 1, result
+    assert 0.19 < float(re.search(r"events in ([\d.]+) s", result.stderr)[1]) < 1, result  # longer if the program gets its CPU late
     assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("directory", ["missing", "x" * 200 + "/%e" * 1000])
-@pytest.mark.alone
+@pytest.mark.measured
 def test_late_start_cannot_make_the_file(tmp_path, directory):
     """One line says so; the drain thread has no more to do."""
     env = {"GOTRACE_OUTPUT": tmp_path / directory / "t.out", "GOTRACE_DELAY": "100ms", "GOTRACE_DURATION": "100ms"}
@@ -215,16 +215,16 @@ def test_late_start_cannot_make_the_file(tmp_path, directory):
 
     before = cpu()
     time.sleep(1)
-    assert cpu() - before < 20, "hundredths of a second"
+    assert cpu() - before < 20, "hundredths of a second"  # a thread that spins takes 100
     assert program.end() == ""
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_duration_alone(tmp_path):
     result = proc.run(
         [CONTROL, "alone"], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "100ms"}), stdin="x" * 500
     ).ok()
-    assert 0.1 <= float(re.search(r"events in ([\d.]+) s", result.stderr)[1]) < 1, result
+    assert 0.1 <= float(re.search(r"events in ([\d.]+) s", result.stderr)[1]) < 1, result  # longer if the program gets its CPU late
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_bad_values(traced, name, value):
 def test_signal(running, name, number):
     program = running(GOTRACE_START="manual", GOTRACE_SIGNAL=name)
     os.kill(program.pid, number)
-    wait_for(lambda: program.trace.exists() and program.trace.stat().st_size)
+    proc.until(lambda: program.trace.exists() and program.trace.stat().st_size)
     os.kill(program.pid, number)
     assert f"gotrace: {program.trace}: " in program.stderr_line()
     assert program.end() == ""
@@ -268,7 +268,7 @@ def test_signal_of_a_single_threaded_program(running):
     os.kill(program.pid, signal.SIGUSR2)
     program.poke()
     program.poke()
-    wait_for(lambda: program.trace.exists())
+    proc.until(lambda: program.trace.exists())
     assert len(os.listdir(f"/proc/{program.pid}/task")) == 1
     assert "nothing lost" in program.end()
     gotools.check_all(program.trace)
@@ -292,13 +292,6 @@ def test_program_cannot_take_the_signal(tmp_path):
 
 
 # --- from outside
-
-
-def wait_for(condition):
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.002)
 
 
 def test_command(running):
@@ -326,7 +319,7 @@ def test_command(running):
 def test_the_program_notices_nothing(running):
     """Neither a descriptor, nor a signal, nor an interrupted call."""
     program = running(GOTRACE_START="manual")
-    wait_for(lambda: all(" S " in open(f"/proc/{program.pid}/task/{tid}/stat").read() for tid in program.tids))
+    proc.until(lambda: all(" S " in open(f"/proc/{program.pid}/task/{tid}/stat").read() for tid in program.tids))
     before = os.listdir(f"/proc/{program.pid}/fd"), calls_interrupted(program)
     command("start", program.pid).ok()
     command("stop", program.pid).ok()
@@ -437,9 +430,9 @@ def test_process_that_does_not_answer(running):
     program = running(GOTRACE_START="manual")
     proc.run([COMMAND, "start", program.pid]).ok()
     os.kill(program.pid, signal.SIGSTOP)
-    wait_for(lambda: is_stopped(program.pid))
+    proc.until(lambda: is_stopped(program.pid))
     asking = proc.spawn([COMMAND, "stop", program.pid], stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith(f"{FUTEX} "))
+    proc.until(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith(f"{FUTEX} "))
     proc.kill_group(program.child)
     assert "does not answer" in asking.communicate(timeout=20)[1] and asking.returncode == 1
 
@@ -469,7 +462,7 @@ class Alone:
     def asks(self, *argv):
         """A command under way: it has read the program's memory."""
         asking = proc.spawn([COMMAND, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("230 "))  # clock_nanosleep
+        proc.until(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("230 "))  # clock_nanosleep
         return asking
 
 
@@ -506,7 +499,7 @@ def is_idle(program):
 def test_program_that_makes_no_call(tmp_path):
     """The command says so, and that is the end of it: what it wanted is not done later."""
     program = AloneControl(tmp_path)
-    wait_for(lambda: is_idle(program))
+    proc.until(lambda: is_idle(program))
     result = command("start", program.pid)
     assert result.returncode == 1 and "made no call that may block for 5 s" in result.stderr, result
     for _ in range(5):
@@ -517,10 +510,10 @@ def test_program_that_makes_no_call(tmp_path):
 def test_command_that_was_killed(tmp_path):
     """What it asked for is not done when nobody waits for it any more."""
     program = AloneControl(tmp_path)
-    wait_for(lambda: is_idle(program))
+    proc.until(lambda: is_idle(program))
     asking = program.asks("start", program.pid)
     proc.kill_group(asking)
-    time.sleep(3.1)  # it is good for 2 s more, and seconds are whole
+    time.sleep(3.1)  # the command stays valid for 2 s (LEASE_S in scripts/tool/alone.c), counted in whole seconds
     with program.at_work():
         assert "is not recording" in command("stop", program.pid).stderr
     assert program.end() == "" and not program.trace.exists()
@@ -566,7 +559,7 @@ class Single(Alone, Running):
 def test_threads_come_meanwhile(tmp_path):
     """The command asks our thread then, and nothing is done twice."""
     program = Single(tmp_path, "late_thread")
-    wait_for(lambda: is_idle(program))
+    proc.until(lambda: is_idle(program))
     asking = program.asks("start", program.pid)
     program.poke()
     out, err = asking.communicate(timeout=20)
@@ -579,7 +572,7 @@ def test_threads_come_meanwhile(tmp_path):
 def test_program_execs_meanwhile(tmp_path):
     """Nothing is written into the memory of what it has become."""
     program = Single(tmp_path, "becomes_cat")
-    wait_for(lambda: is_idle(program))
+    proc.until(lambda: is_idle(program))
     asking = program.asks("start", program.pid)
     program.poke()
     err = asking.communicate(timeout=20)[1]
@@ -634,5 +627,5 @@ def test_threads_are_not_slowed(running):
         memory.seek(base + offset)
         memory.write(b"\1\0\0\0")
         program.poke()
-        wait_for(attended)
+        proc.until(attended)
     program.end()

@@ -3,12 +3,12 @@
 import collections
 import json
 import os
-import random
 import time
 
 import pytest
 
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
+from lib.seeds import seeded
 
 FUZZ = ROOT / "build/test/fuzz/schedules"
 SCHEDULES = int(os.environ.get("FUZZ_SCHEDULES", "30"))  # of each format; the claim in test/README.md is 10,000
@@ -101,12 +101,12 @@ def test_names(traced, format):
 @pytest.mark.parametrize("format", gotools.some("go1.5", of=[f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22]))
 def test_killed(tmp_path, format):
     """The file of a process killed at any moment is whole pages, and a trace for every reader and its web pages."""
-    traces = [tmp_path / f"{run}.out" for run in range(KILLS)]
+    chance, traces = seeded(moments=True), [tmp_path / f"{run}.out" for run in range(KILLS)]
     for run, trace in enumerate(traces):
         child = proc.spawn([PROGRAMS / "forever"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
         while not trace.exists() or not trace.stat().st_size:
             time.sleep(0.001)
-        time.sleep(random.uniform(0, 1.5 if run else 0.1))  # the pages are of an early one: they grow by 50 MB a second
+        time.sleep(chance.uniform(0, 1.5 if run else 0.1))  # the pages are of an early one: they grow by 50 MB a second
         proc.kill_group(child)
         assert trace.stat().st_size % 4096 == 0
     for go in gotools.readers_of(format, every=True).values():

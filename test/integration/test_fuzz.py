@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from lib import ROOT, proc
+from lib import ROOT, proc, seeds
 
 pytestmark = [pytest.mark.beside, pytest.mark.needs("clang")]
 
@@ -24,5 +24,5 @@ def test_foreign_input(tmp_path, target):
     if target == "modules":
         proc.run([program, "-runs=0"], env=env | {"FUZZ_SEED": inputs[0] / "seed"}).ok()
     proc.run([program, "-runs=0", *inputs], env=env, timeout=100).ok()
-    limits = ["-timeout=20", "-max_len=20000", f"-artifact_prefix={tmp_path}/crash-"]
+    limits = [f"-seed={seeds.seed()}", "-timeout=20", "-max_len=20000", f"-artifact_prefix={tmp_path}/crash-"]
     proc.run([program, f"-max_total_time={SECONDS}", *limits, *inputs], env=env, timeout=100 + SECONDS).ok()

@@ -14,6 +14,7 @@ import pytest
 
 from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
 from lib.exported import Perfetto, export, folded, go_pprof
+from lib.seeds import seeded
 from test_cut import FUZZ, SLACK, check_readers, convert, cut_ns, differences, sums, window
 
 GOTRACE = ROOT / "build/gotrace"
@@ -193,8 +194,7 @@ def test_parts(recorded, tmp_path, name):
     """Anywhere; and a part of a part."""
     trace, _ = recorded(name)
     format, length = format_of(trace), sums(trace)[None]
-    seed = os.environ.get("GOTRACE_FUZZ", "4711")
-    chance, parts = random.Random(seed), []
+    chance, parts = seeded("GOTRACE_FUZZ", 4711), []
     for i in range(6):
         start, end = sorted(chance.sample(range(length), 2))
         parts.append((cut_ns(trace, tmp_path / f"{i}.out", start, end), trace, start, end))
@@ -246,16 +246,26 @@ def test_back_and_forth(recorded, tmp_path):
 # --- Bad input
 
 
-def commands():
-    """[arguments, …] of every command that takes a trace, without that; its output is `o`."""
-    text = proc.run([GOTRACE, "--help"]).ok().stdout
-    found = re.findall(r"^ +gotrace (\w+) +(.*?TRACE.*?)(?:  |$)", text, re.M)
-    assert len(found) >= 9
-    needs = {"--format=FORMAT": ["--format=go1.23"], "--to=FORMAT": ["--to=folded", "-o", "o"], "-o FILE": ["-o", "o"]}
-    for name, usage in found:
-        if "BOX" in usage:
-            continue  # what a killed program has left
-        yield [name, *(word for key, words in needs.items() if key in usage for word in words)]
+# Of every command that takes a trace, without that; its output is `o`.
+COMMANDS = [
+    ["why"],
+    ["top"],
+    ["info"],
+    ["report"],
+    ["view"],
+    ["sql"],
+    ["export", "--to=folded", "-o", "o"],
+    ["cut", "-o", "o"],
+    ["convert", "--format=go1.23", "-o", "o"],
+    ["merge", "-o", "o"],
+    ["symbolize"],
+]
+
+
+def test_commands():
+    """No command that takes a trace is missing above. A BOX is what a killed program has left."""
+    found = re.findall(r"^ +gotrace (\w+) +(.*?TRACE.*?)(?:  |$)", proc.run([GOTRACE, "--help"]).ok().stdout, re.M)
+    assert [name for name, usage in found if "BOX" not in usage] == [name for name, *_ in COMMANDS]
 
 
 NO_TRACES = {
@@ -292,7 +302,7 @@ def no_traces(tmp_path_factory):
     proc.kill_group(writer)
 
 
-@pytest.mark.parametrize("argv", commands(), ids=lambda argv: argv[0])
+@pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: argv[0])
 def test_no_traces(no_traces, argv):
     """At once, in little memory, a line says what it is instead; nothing is written."""
     before = sorted(os.listdir(no_traces))
@@ -315,7 +325,7 @@ def test_no_traces_among_others(no_traces, recorded, argv):
 
 
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
-@pytest.mark.parametrize("argv", commands(), ids=lambda argv: argv[0])
+@pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: argv[0])
 def test_becomes_shorter(tmp_path, argv, format):
     """While it is read: that it has been mapped is when it happens."""
     trace, places = tmp_path / "d/t.out", tmp_path / "d"

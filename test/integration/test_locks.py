@@ -349,7 +349,7 @@ def test_what_is_merely_slow(tmp_path):
             proc.run([GOTRACE, "snapshot", child.pid])
             if trace.exists():
                 assert "DEADLOCK" not in proc.run([GOTRACE, "info", trace]).ok().stdout, trace
-    proc.time.sleep(1.5)  # two looks
+    proc.time.sleep(1.5)  # nothing may be said meanwhile: the library looks for deadlocks once a second
     for trace, child in running.items():
         proc.stop(child)
         assert "DEADLOCK" not in child.stderr.read(), trace

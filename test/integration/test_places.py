@@ -382,23 +382,16 @@ def test_answers_are_not_idle(traced):
 )
 def test_waits_for_a_slot_are_not_idle(traced, scenario, where):
     """Those who wait for one wake each other, from their loops, and it is no work."""
-    for _ in range(5):  # on a busy machine some come by, and take one that they did not wait for
-        trace = traced([PROGRAMS / "whys", scenario]).ok().trace
-        if any(row[3].startswith(where) for row in top(trace, "--kind=sync")):
-            return
-    pytest.fail(report("top", trace))
+    trace = traced([PROGRAMS / "whys", scenario]).ok().trace
+    assert any(row[3].startswith(where) for row in top(trace, "--kind=sync")), report("top", trace)
 
 
 @pytest.mark.measured
 def test_who_passes_work_on_is_idle(traced):
     """Workers that give each other work wait for work; who finds a queue full does not, whoever was woken first."""
-    program = SINGLE / "places/passed"
-    for _ in range(5):  # who loses its CPU after it has given work does something else for a while
-        trace = traced([program]).ok().trace
-        passed = IDLE.search(report("top", trace))
-        if passed and "pthread_cond_wait <- take " in passed[3]:
-            break
-    assert "pthread_cond_wait <- take " in passed[3]
+    trace = traced([SINGLE / "places/passed"]).ok().trace
+    passed = IDLE.search(report("top", trace))
+    assert passed and "pthread_cond_wait <- take " in passed[3], report("top", trace)
     assert [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- add ")], report("top", trace)
 
 

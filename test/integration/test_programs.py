@@ -1,7 +1,6 @@
 """Small programs, bare and traced: the same behaviour, and a trace that every reader accepts."""
 
 import os
-import random
 import signal
 import subprocess
 import time
@@ -9,6 +8,7 @@ import time
 import pytest
 
 from lib import ALL, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, proc
+from lib.seeds import seeded
 
 pytestmark = pytest.mark.beside
 
@@ -147,12 +147,13 @@ def test_memory_is_bounded(tmp_path):
 @pytest.mark.chance
 @pytest.mark.limit(60 + 10 * KILLS)
 def test_sigkill_leaves_all_complete_generations(tmp_path):
+    chance = seeded(moments=True)
     for run in range(KILLS):
         trace = tmp_path / f"{run}.out"
         child = proc.spawn(program("yields 8 100000000"), env=proc.traced_env(trace, proc.EVERY_YIELD))
         while not trace.exists() or trace.stat().st_size == 0:
             time.sleep(0.001)
-        time.sleep(random.uniform(0, 1.8))  # the random moment is the point
+        time.sleep(chance.uniform(0, 1.8))  # the random moment is the point
         child.send_signal(signal.SIGKILL)
         child.wait()
         for go in gotools.readers():

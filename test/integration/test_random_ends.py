@@ -12,12 +12,11 @@ import time
 
 import pytest
 
-from lib import HOSTILE, PROGRAMS, cut, gotools, proc
+from lib import HOSTILE, PROGRAMS, cut, gotools, proc, seeds
 
 pytestmark = pytest.mark.beside
 
 RUNS = int(os.environ.get("RANDOM_ENDS", "15"))  # the claim in test/README.md is 1000
-FIRST = int(os.environ.get("RANDOM_FIRST", "0")) or random.SystemRandom().randrange(1, 1 << 30)  # seed of the first run
 BATCH = 20  # runs whose traces are read together
 
 ENDLESS = [
@@ -175,10 +174,9 @@ def check(runs):
 @pytest.mark.chance
 @pytest.mark.limit(120 + 20 * RUNS)
 def test_random_ends(tmp_path):
-    print(f"RANDOM_FIRST={FIRST}")  # shown when it fails
-    seen = {}
-    for first in range(FIRST, FIRST + RUNS, BATCH):
-        runs = [one_run(seed, tmp_path / str(seed)) for seed in range(first, min(first + BATCH, FIRST + RUNS))]
+    start, seen = seeds.seed("RANDOM_FIRST", moments=True), {}  # the seed of the first run
+    for first in range(start, start + RUNS, BATCH):
+        runs = [one_run(seed, tmp_path / str(seed)) for seed in range(first, min(first + BATCH, start + RUNS))]
         check(runs)
         for run in runs:
             kind = run.kind.split()[0]

@@ -18,6 +18,7 @@ import urllib.request
 import pytest
 
 from lib import AARCH64, BUILT, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc, reports
+from lib.seeds import seeded
 
 KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 pytestmark = [
@@ -53,9 +54,10 @@ def end(child):
         proc.kill_group(child)
 
 
-def kill(directory, how="wait", **options):
+def kill(directory, how="wait", chance=None, **options):
+    chance = chance or seeded(moments=True)
     child = spawn(directory, how, **options)
-    time.sleep(random.random() / 4)  # any moment will do
+    time.sleep(chance.random() / 4)  # any moment will do
     child.kill()
     return end(child)
 
@@ -418,7 +420,7 @@ def stand_still(directory, *case, format="go1.23", **more):
         deadline = time.monotonic() + 20
         while lasts and proc.run([GOTRACE, "stacks", child.pid]).returncode == 0 and time.monotonic() < deadline:
             pass
-        time.sleep(random.random() / 10)  # where none is, any moment will do
+        time.sleep(seeded(moments=True).random() / 10)  # where none is, any moment will do
         stuck = json.loads(proc.run([GOTRACE, "stacks", "--json", child.pid]).stdout)["deadlocks"] if lasts else []
     finally:
         child.kill()
@@ -677,9 +679,9 @@ def test_an_empty_box_in_a_family(tmp_path):
 @pytest.mark.parametrize("format", FAMILIES)
 def test_a_damaged_box(tmp_path, format, more):
     """Any bytes of it may be any others."""
-    kill(tmp_path, format=format, **more)
+    chance = seeded(moments=True)
+    kill(tmp_path, chance=chance, format=format, **more)
     box = tmp_path / "t.out.live"
-    chance = random.Random(1)
     with open(box, "r+b") as file:
         file.seek(32)
         buffers, tables_end, buffers_end, kept = struct.unpack("<4Q", file.read(32))
@@ -692,7 +694,7 @@ def test_a_damaged_box(tmp_path, format, more):
                 file.seek(at)
                 was.append((at, file.read(8)))
                 file.seek(at)
-                file.write(os.urandom(chance.randrange(1, 8)))
+                file.write(chance.randbytes(chance.randrange(1, 8)))
             file.flush()
             result = recover(box, tmp_path / "all.out")
             assert result.returncode in (0, 1), str(result)
@@ -789,11 +791,12 @@ def test_mutants_of_a_box(tmp_path, format, more):
 @pytest.mark.parametrize("format", FAMILIES)
 def test_a_damaged_trace(tmp_path, format, more):
     """The same of what the box goes on with."""
-    kill(tmp_path, format=format, **more)
-    data, chance = (tmp_path / "t.out").read_bytes(), random.Random(2)
+    chance = seeded(moments=True)
+    kill(tmp_path, chance=chance, format=format, **more)
+    data = (tmp_path / "t.out").read_bytes()
     for _ in range(20):
         at = chance.randrange(16, len(data) - 8)
-        (tmp_path / "t.out").write_bytes(data[:at] + os.urandom(8) + data[at + 8 :])
+        (tmp_path / "t.out").write_bytes(data[:at] + chance.randbytes(8) + data[at + 8 :])
         result = recover(tmp_path / "t.out.live", tmp_path / "all.out")
         assert result.returncode in (0, 1), str(result)
 

@@ -187,7 +187,7 @@ def test_idle_program(tmp_path):
 def test_names_given_before(tmp_path):
     """A thread that named itself before the recorder's memory begins has its name when it runs."""
     program = Running(tmp_path, GOTRACE_RING="1M")
-    time.sleep(1)
+    proc.until(lambda: program.done() > 150_000, seconds=100)  # twice what fills it: test_memory
     trace = program.snapshot()
     program.end()
     assert "follower" in {e.fields["Label"] for e in gotools.parse(trace) if e.kind == "Label"}
@@ -271,7 +271,8 @@ def test_start_and_stop(tmp_path):
     assert (refused.returncode, refused.stderr) == (1, f"gotrace: process {program.pid} is not recording\n")
     for _ in range(3):
         proc.run([COMMAND, "start", program.pid]).ok()
-        time.sleep(0.1)
+        enough = program.done() + 10_000
+        proc.until(lambda: program.done() > enough)
         proc.run([COMMAND, "stop", program.pid]).ok()
     program.end()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.out", "t.out.2", "t.out.3"]

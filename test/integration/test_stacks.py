@@ -16,6 +16,7 @@ import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, proc
 from lib.reports import ns_of, without_cancellation
+from lib.seeds import seeded
 
 pytestmark = pytest.mark.beside
 
@@ -61,6 +62,15 @@ def await_stacks(pid, good):
         if good(found) or time.monotonic() > end:
             return result, found
         time.sleep(0.02)
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def await_states(pid, letter):
+    """Waits until the kernel says of all its threads that they are in that state."""
+    proc.until(lambda: {state_of(f"{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")} == {letter})
 
 
 def threads_in(found):
@@ -327,8 +337,7 @@ def test_slow_is_no_deadlock(kind):
 def test_what_only_looks_like_one(case):
     with Program(PROGRAMS / "deadlocks", *case) as program:
         assert program.line() == "none"
-        time.sleep(0.2)
-        _, found = await_stacks(program.pid, lambda found: any(t["waits"]["kind"] == "mutex" for t in found["threads"]))
+        _, found = await_stacks(program.pid, lambda found: mutex_wait(found) and all(t["waits"] for t in found["threads"]))
         waits = [t["waits"] for t in found["threads"] if t["waits"]["kind"] == "mutex"]
         assert waits and not found["deadlocks"]
         assert all(w["timed"] or w["owner_is"] == "foreign" for w in waits), waits
@@ -375,8 +384,7 @@ def test_a_mutex_on_a_stack_that_has_just_come_free():
 
         _, found = await_stacks(program.pid, two_wait)
         assert two_wait(found)
-        while {state_of(f"{program.pid}/task/{t['tid']}") for t in found["threads"]} != {"S"}:
-            time.sleep(0.001)  # they go on with their calls, and would take a free mutex then
+        await_states(program.pid, "S")  # they go on with their calls, and would take a free mutex then
         program.child.stdin.write("\n")
         program.child.stdin.flush()
         assert program.line() == "free"
@@ -389,8 +397,7 @@ def test_a_lost_wake_up_stays_lost():
     """A wait for a word that has changed would end, were its call made again: the hang is there to be seen, by the next one, too."""
     with Program(SINGLE / "stacks/lost") as program:
         _, found = await_stacks(program.pid, lambda found: any("await_word" in functions(t) for t in found["threads"]))
-        while {state_of(f"{program.pid}/task/{t['tid']}") for t in found["threads"]} != {"S"}:
-            time.sleep(0.001)  # it goes on with its call
+        await_states(program.pid, "S")  # it goes on with its call
         program.child.stdin.write("\n")
         program.child.stdin.flush()
         assert program.line() == "free"
@@ -606,11 +613,9 @@ def test_two_looks_at_a_futex_with_a_timeout():
         await_stacks(program.pid, waiting)
         for _ in range(3):
             program.child.send_signal(signal.SIGSTOP)
-            while {state_of(f"{program.pid}/task/{tid}") for tid in os.listdir(f"/proc/{program.pid}/task")} != {"T"}:
-                time.sleep(0.001)
+            await_states(program.pid, "T")
             program.child.send_signal(signal.SIGCONT)
-            while {state_of(f"{program.pid}/task/{tid}") for tid in os.listdir(f"/proc/{program.pid}/task")} != {"S"}:
-                time.sleep(0.001)
+            await_states(program.pid, "S")
             _, found = stacks(program.pid)
             wait = waiting(found)
             assert (wait["kind"], wait["call"], wait["name"], wait["timed"]) == ("futex", "futex", "word", True), found
@@ -619,31 +624,25 @@ def test_two_looks_at_a_futex_with_a_timeout():
 # --- what is left behind
 
 
-def state_of(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 @pytest.mark.alone
 def test_what_was_stopped_stays_stopped(asleep):
     asleep.child.send_signal(signal.SIGSTOP)
-    while {state_of(f"{asleep.pid}/task/{tid}") for tid in os.listdir(f"/proc/{asleep.pid}/task")} != {"T"}:
-        time.sleep(0.01)
+    await_states(asleep.pid, "T")
     for _ in range(20):
         _, found = stacks(asleep.pid)
         assert {t["state"] for t in found["threads"]} == {"stopped"}
         assert threads_in(found)["mutex"]["waits"]["name"] == "cache_lock"
-    time.sleep(0.05)
+    time.sleep(0.05)  # nothing may happen meanwhile
     assert state_of(asleep.pid) == "T"
     asleep.child.send_signal(signal.SIGCONT)
-    time.sleep(0.05)
-    assert state_of(asleep.pid) == "S"
+    proc.until(lambda: state_of(asleep.pid) == "S")
 
 
 @pytest.mark.chance
 @pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_killed_in_the_middle(asleep, sig):
     """At any time: all threads go on, and can be looked at again. With SIGKILL some calls may have failed with EINTR."""
-    rng = random.Random(11)
+    rng = seeded(moments=True)
     for _ in range(RUNS // 3):
         child = proc.spawn([GOTRACE, "stacks", asleep.pid], stdout=subprocess.DEVNULL)
         time.sleep(rng.uniform(0, 0.02))

@@ -11,8 +11,28 @@ from lib import ALL, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
 from lib.pprof import varint
 
 GOTRACE = ROOT / "build/gotrace"
-SCENARIOS = [line.split() for line in proc.run([PROGRAMS / "whys"]).ok().stdout.splitlines()]
-TRIES = 5  # of a scenario: this machine may have been busy with something else
+SCENARIOS = [  # as `whys` lists them: the scenario, what `gotrace why` is to name first, whether the longest wait misleads
+    ("journal", "journal_lock", True),
+    ("nested", "inner_lock", True),
+    ("rotation", "rotate_log", True),
+    ("readers", "map_lock", True),
+    ("idle", "load_item", True),
+    ("pool", "pool_worker", True),
+    ("stages", "transform", True),
+    ("turns", "compress", True),
+    ("dialogue", "answer", True),
+    ("limited", "query", True),
+    ("straggler", "large_part", True),
+    ("rounds", "slow_share", True),
+    ("one_by_one", "task", True),
+    ("setup", "set_up", True),
+    ("settling", "settle", False),
+    ("chain", "slow_source", True),
+    ("serial", "prepare", True),
+    ("gather", "look_up", True),
+    ("batches", "linger", True),
+    ("ahead", "read_block", True),
+]
 GAIN_OFF = 0.10
 RESERVED = {"more": {"pool", "full", "rare"}, "slot": {"limited", "slots", "counter"}}  # change: where there is one to offer
 formats = pytest.mark.parametrize("format", gotools.some("go1.5"))
@@ -38,7 +58,7 @@ def bare(name, *options):
 
 
 def attempt(traced, name, first, change=None, known=None):
-    """What is to be said, or None: the first candidate, or that change, is the known one, and gains what it does gain.
+    """What is wrong, or None: the first candidate, or that change, is the known one, and gains what it does gain.
 
     known: what it is by the devices' times alone; else, and where others disturb, it is measured.
     """
@@ -59,28 +79,25 @@ def attempt(traced, name, first, change=None, known=None):
     return None
 
 
-@pytest.mark.measured
-@pytest.mark.limit(600)
-@pytest.mark.long
-def test_known_reasons(traced):
-    """In 18 of 20 programs. More than 10 mislead a reader who looks at the longest wait."""
-    assert len(SCENARIOS) == 20 and sum(misleads == "1" for _, _, misleads in SCENARIOS) >= 10
-    wrong = []
-    for name, first, _ in SCENARIOS:
-        said = [attempt(traced, name, first)]
-        while said[-1] and len(said) < TRIES:
-            said.append(attempt(traced, name, first))
-        if said[-1]:
-            wrong.append(said)
-    assert len(wrong) <= 2, wrong
-
-
 def known_gain(traced, *what):
-    """It is said of one of some recordings, at least."""
-    said = [attempt(traced, *what)]
-    while said[-1] and len(said) < TRIES:
-        said.append(attempt(traced, *what))
-    assert not said[-1], said
+    assert not (wrong := attempt(traced, *what)), wrong
+
+
+@pytest.mark.beside
+def test_scenarios():
+    """The program lists 20 scenarios. At least 10 mislead a reader who looks at the longest wait."""
+    listed = proc.run([PROGRAMS / "whys"]).ok().stdout
+    assert listed == "".join(f"{name} {first} {misleads:d}\n" for name, first, misleads in SCENARIOS)
+    assert len(SCENARIOS) == 20 and sum(misleads for *_, misleads in SCENARIOS) >= 10
+
+
+@pytest.mark.measured
+@pytest.mark.limit(120)
+@pytest.mark.long
+@pytest.mark.parametrize("name, first", [scenario[:2] for scenario in SCENARIOS])
+def test_known_reasons(traced, name, first):
+    """The page names the reason first, and promises what the program gains without it."""
+    known_gain(traced, name, first)
 
 
 @pytest.mark.measured
@@ -105,14 +122,12 @@ def test_one_more(traced, name, change, says, known):
 @pytest.mark.urgent
 def test_a_pool_that_never_waits_for_work(traced):
     """Its queue was full before it began: 36 pieces, 504 ms of fetching and 36 ms of storing together, of two threads that end together."""
-    for _ in range(TRIES):
-        trace = traced([SINGLE / "why/filled", "pool"]).ok().trace
-        report = why(trace)
-        gains = {c["change"]: (c["gain"], c["basis"]) for c in reversed(report["what_if"])}
-        right = report["stopped_by_flag"] == [] and {"more", "half"} <= set(gains) and abs(gains["more"][0] - 1 / 3) < GAIN_OFF / 2 and abs(gains["half"][0] - 252 / 540) < GAIN_OFF / 2
-        if right:
-            break
-    assert right and gains["more"][1] == "inferred" and "more" == next(iter(reversed(gains))), gains
+    trace = traced([SINGLE / "why/filled", "pool"]).ok().trace
+    report = why(trace)
+    gains = {c["change"]: (c["gain"], c["basis"]) for c in reversed(report["what_if"])}
+    assert report["stopped_by_flag"] == [] and {"more", "half"} <= set(gains), (report["stopped_by_flag"], gains)
+    assert abs(gains["more"][0] - 1 / 3) < GAIN_OFF / 2 and abs(gains["half"][0] - 252 / 540) < GAIN_OFF / 2, gains
+    assert gains["more"][1] == "inferred" and "more" == next(iter(reversed(gains))), gains
     first = page(trace).split("\n\n")[1]
     assert re.match(r"Limited by the pool worker: its 2 threads are always busy,\n  for \d\d % of the critical path in\n  usleep <- fetch_piece .*\.\n", first), first
     pieces = re.search(r"^  They seem to share a queue: they ended together after (\d+) to (\d+) pieces each\.\n  With one thread more, ", first, re.M)
@@ -136,8 +151,13 @@ def test_joins(traced, name, says, known):
     known_gain(traced, name, says, "half", known)
 
 
-def stopped(name, trace):
-    """What is wrong with what is said of a thread that goes on until a flag stops it, or None."""
+@pytest.mark.measured
+@pytest.mark.urgent
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("name", ["beats", "alike", "reloads"])
+def test_a_thread_that_a_flag_stops(traced, name):
+    """It sleeps in a function of its own, is named like the thread that works, or holds others up with a lock too. Only its last round is waited for, and the page says why it is so read."""
+    trace = traced([SINGLE / "why/until", name]).ok().trace
     report = why(trace)
     goes_on, works, pause = {"beats": ("heartbeat", "import_row", "beat"), "alike": ("(either)", "import_row", "beat"), "reloads": ("reloader", "load_table", "reloader")}[name]
     halves = {c["section"]["function"] + c["name"]: c["gain"] for c in report["what_if"] if c["change"] == "half"}
@@ -148,23 +168,7 @@ def stopped(name, trace):
     if name == "reloads":
         whole, half = (min(int(proc.run([SINGLE / "why/until", name, mode]).ok().stdout) for _ in range(2)) for mode in ("", "half"))
         known = 1 - half / whole
-    right = len(told) == 1 and told[0].endswith(goes_on) and paused < 60_000_000 and abs(gain - known) < GAIN_OFF
-    return None if right else (told, paused, halves, known)
-
-
-@pytest.mark.measured
-@pytest.mark.urgent
-@pytest.mark.limit(120)
-@pytest.mark.parametrize("name", ["beats", "alike", "reloads"])
-def test_a_thread_that_a_flag_stops(traced, name):
-    """It sleeps in a function of its own, is named like the thread that works, or holds others up with a lock too. Only its last round is waited for, and the page says why it is so read."""
-    wrong = []
-    while len(wrong) < TRIES:
-        trace = traced([SINGLE / "why/until", name]).ok().trace
-        wrong.append(stopped(name, trace))
-        if not wrong[-1]:
-            break
-    assert not wrong[-1], wrong
+    assert len(told) == 1 and told[0].endswith(goes_on) and paused < 60_000_000 and abs(gain - known) < GAIN_OFF, (told, paused, halves, known)
     assert re.search(r"^\((heartbeat|reloader|\d+ \(either\)) slept about as long in each of \d+ rounds, and ended within", page(trace), re.M)
 
 
@@ -173,25 +177,19 @@ def test_a_thread_that_a_flag_stops(traced, name):
 @pytest.mark.parametrize("where", ["thread", "main"])
 def test_a_thread_that_a_flag_stops_in_python(traced, where):
     """Its 20 or more sleeps are one place, its join is a wait for a lock, and what goes on beside it until it is stopped polls nothing."""
-    for _ in range(TRIES):
-        report = why(traced(["/usr/bin/python3", SOURCES / "whys/beats.py", where]).ok().trace)
-        (gain,) = [c["gain"] for c in report["what_if"] if "<- import_row " in c["name"] and c["change"] == "half"] or [0]
-        told = [it["thread"] for it in report["stopped_by_flag"] if it["sleeps"] >= 18]
-        right = told == ["Thread-1 (heartbeat)"] and abs(gain - 50 * 4e6 / report["path"]["ns"]) < GAIN_OFF / 2
-        if right:
-            break
-    assert right and "polling" not in {f["finding"] for f in report["findings"]}, (told, report["what_if"], report["findings"])
+    report = why(traced(["/usr/bin/python3", SOURCES / "whys/beats.py", where]).ok().trace)
+    (gain,) = [c["gain"] for c in report["what_if"] if "<- import_row " in c["name"] and c["change"] == "half"] or [0]
+    told = [it["thread"] for it in report["stopped_by_flag"] if it["sleeps"] >= 18]
+    assert told == ["Thread-1 (heartbeat)"] and abs(gain - 50 * 4e6 / report["path"]["ns"]) < GAIN_OFF / 2, (told, report["what_if"])
+    assert "polling" not in {f["finding"] for f in report["findings"]}, report["findings"]
 
 
 @pytest.mark.measured
 @pytest.mark.urgent
 def test_two_parts_of_the_same_length(traced):
     """Two threads with 30 sleeps each end within one: neither is stopped by the other's end, and half of one part brings nothing."""
-    for _ in range(TRIES):
-        report = why(traced([SINGLE / "why/until", "parts"]).ok().trace)
-        gains = [c["gain"] for c in report["what_if"] if c["change"] == "half"]
-        if all(gain < 0.1 for gain in gains):
-            break
+    report = why(traced([SINGLE / "why/until", "parts"]).ok().trace)
+    gains = [c["gain"] for c in report["what_if"] if c["change"] == "half"]
     assert report["stopped_by_flag"] == [] and all(gain < 0.1 for gain in gains), report
 
 
@@ -224,11 +222,8 @@ def test_descriptors(traced, name, says, known):
 @pytest.mark.measured
 def test_a_waker_in_the_middle_of_its_call(traced):
     """The call that sends what a thread waits for goes on for milliseconds before and after that wait is over."""
-    for _ in range(TRIES):
-        report = why(traced([SINGLE / "why/sends"]).ok().trace)
-        row = report["path"]["rows"][0]
-        if row["function"] == "send_all" and row["kind"] == "sleep" and report["inferred_wakers"] >= 10:
-            break
+    report = why(traced([SINGLE / "why/sends"]).ok().trace)
+    row = report["path"]["rows"][0]
     assert row["function"] == "send_all" and row["kind"] == "sleep" and report["inferred_wakers"] >= 10, report["path"]
 
 
@@ -236,10 +231,7 @@ def test_a_waker_in_the_middle_of_its_call(traced):
 @pytest.mark.parametrize("name, knows", [("pipes", "gotrace -f -s all …, then gotrace why again: who ended waits, for certain"), ("nested", "gotrace top --wakers")])
 def test_where_to_find_wakers(traced, name, knows):
     """The page sends a reader to a command that knows the wakers: `gotrace top` knows none that is guessed."""
-    for _ in range(TRIES):
-        further = page(traced([PROGRAMS / "whys", name]).ok().trace).partition("Further:\n")[2]
-        if knows in further:
-            break
+    further = page(traced([PROGRAMS / "whys", name]).ok().trace).partition("Further:\n")[2]
     assert knows in further and further.count("who ended") == 1, further
 
 
@@ -257,11 +249,9 @@ def test_descriptors_of_others(traced):
 @pytest.mark.measured
 def test_wakers_that_nobody_knows(traced):
     """Where another process sets the pace, the page names the waits, and says neither that waits elsewhere nor that changes give nothing."""
-    for _ in range(TRIES):
-        trace = traced([SINGLE / "why/fed"]).ok().trace
-        report, shown = why(trace), page(trace)
-        if not report["what_if"] and report.get("unknown_wakers", {}).get("waits") == 40:  # else others had the CPUs
-            break
+    trace = traced([SINGLE / "why/fed"]).ok().trace
+    report, shown = why(trace), page(trace)
+    assert not report["what_if"] and "unknown_wakers" in report, report
     its, text = report["unknown_wakers"], " ".join(shown.split())
     assert its["waits"] == 40 and its["function"] == "refill_table" and its["ns"] * 10 > report["path"]["ns"] * 9, its
     assert re.match(r"Nobody is known to end the 40 waits in read <- refill_table \(fed.c:14\).*: another thread, process, timer or device may set the pace\.", its["text"]), its
@@ -298,25 +288,13 @@ def cause(tmp_path, name, *mode):
     return trace
 
 
-def prediction(tmp_path, name, mode, change, says):
-    """What is wrong with the change that is offered, or None: it gains what that mode of the program gains."""
+def predicts(tmp_path, name, mode, change, says):
+    """The change is offered, and gains what that mode of the program gains."""
     report = why(cause(tmp_path, name))
     offered = [c for c in report["what_if"] if c["change"] == change and says in c["name"]]
-    if not offered:
-        return f"{name}: no {says!r} in {report['what_if']}"
+    assert offered, f"{name}: no {says!r} in {report['what_if']}"
     gain = 1 - took(name, mode) / took(name)
-    if abs(offered[0]["gain"] - gain) > GAIN_OFF:
-        return f"{name}: {offered[0]['gain']:.2f} was promised, {gain:.2f} gained"
-    return None
-
-
-def predicts(tmp_path, *what):
-    wrong = []
-    for _ in range(TRIES):
-        wrong.append(prediction(tmp_path, *what))
-        if not wrong[-1]:
-            return
-    raise AssertionError(wrong)
+    assert abs(offered[0]["gain"] - gain) <= GAIN_OFF, f"{name}: {offered[0]['gain']:.2f} was promised, {gain:.2f} gained"
 
 
 SHORTEST = {}  # (program, mode) → ns
@@ -364,13 +342,10 @@ def test_prediction_where_others_have_the_cpu(tmp_path):
 @pytest.mark.measured
 def test_waits_for_the_mutex_after_a_signal(traced):
     """A thread that was woken and waits for the mutex waits for a lock, which has a holder: it lacks no CPU."""
-    for _ in range(TRIES):
-        on_path = {"look": 0, "woken": 0}
-        for row in why(traced([PROGRAMS / "causes", "herd"]).ok().trace)["path"]["rows"]:
-            on_path["look"] += row["ns"] if "< look_for_item " in row["name"] else 0
-            on_path["woken"] += row["ns"] if "pthread_cond_wait" in row["name"] else 0
-        if on_path["look"] > 2 * on_path["woken"]:
-            break
+    on_path = {"look": 0, "woken": 0}
+    for row in why(traced([PROGRAMS / "causes", "herd"]).ok().trace)["path"]["rows"]:
+        on_path["look"] += row["ns"] if "< look_for_item " in row["name"] else 0
+        on_path["woken"] += row["ns"] if "pthread_cond_wait" in row["name"] else 0
     assert on_path["look"] > 2 * on_path["woken"], on_path
 
 
@@ -389,11 +364,8 @@ def test_polling(tmp_path):
 def test_a_worker_that_sleeps(tmp_path):
     """A thread that sleeps for each job of a queue polls nothing, though no other thread waits for it before its end."""
     program = proc.compile(SOURCES / "whys/tasks.cc", tmp_path / "tasks", "-std=c++17", compiler="g++")
-    for _ in range(TRIES):
-        report = why(proc.traced([program, "one_worker"], tmp_path / "t.out").ok().trace)
-        (half,) = [c["gain"] for c in report["what_if"] if "< resize_picture " in c["name"]] or [0]
-        if abs(half - 60 * 3e6 / report["path"]["ns"]) < GAIN_OFF:
-            break
+    report = why(proc.traced([program, "one_worker"], tmp_path / "t.out").ok().trace)
+    (half,) = [c["gain"] for c in report["what_if"] if "< resize_picture " in c["name"]] or [0]
     assert abs(half - 60 * 3e6 / report["path"]["ns"]) < GAIN_OFF, report["what_if"]
     assert "polling" not in {f["finding"] for f in report["findings"]}, report["findings"]
 
@@ -448,10 +420,8 @@ def test_threads_that_are_made_one_at_a_time(traced, tmp_path):
 @pytest.mark.measured
 def test_herd_that_queues(tmp_path):
     """Eight threads are woken for one item, and look for it one after another, with the lock held."""
-    for _ in range(TRIES):
-        found = findings(cause(tmp_path, "herd"))
-        if "thundering_herd" in found:
-            break
+    found = findings(cause(tmp_path, "herd"))
+    assert "thundering_herd" in found, found
     told = found["thundering_herd"]["text"]
     assert re.search(r"pthread_cond_wait <- herd_worker .*\n.* queue for the lock .*table_lock, ", told), told
     assert "thundering_herd" not in findings(cause(tmp_path, "answers"))
@@ -462,16 +432,12 @@ def test_herd_that_queues(tmp_path):
 @pytest.mark.parametrize("name, call", [("desks", "pthread_cond_wait"), ("sockets", "read")])
 def test_a_lock_held_across_a_wait(tmp_path, name, call):
     """Who holds the lock waits for another thread for nearly all of 80 times 4 ms, and another program holds none then."""
-    for _ in range(TRIES):
-        report = why(cause(tmp_path, name))
-        told = {f["finding"]: f["text"] for f in report["findings"]}.get("lock_held_across_wait")
-        if not told:  # others had the CPU for so long that who ended which wait is not clear
-            continue
-        first = report["what_if"][0]
-        held, part = re.search(r"across a wait: \S*price_lock, taken in get_price, for ([\d.]+)ms of the critical path \((\d+) %\), while", told).groups()
-        if 320 <= float(held) < 380 and first["change"] == "across":
-            break
-    assert told and 320 <= float(held) < 380 and float(part) >= 80, told
+    report = why(cause(tmp_path, name))
+    found = {f["finding"]: f["text"] for f in report["findings"]}
+    assert "lock_held_across_wait" in found, found
+    told, first = found["lock_held_across_wait"], report["what_if"][0]
+    held, part = re.search(r"across a wait: \S*price_lock, taken in get_price, for ([\d.]+)ms of the critical path \((\d+) %\), while", told).groups()
+    assert 320 <= float(held) < 380 and float(part) >= 80, told
     assert re.search(rf" waits for \S*clerk in {call} <- ask_clerk .*\n.* 4 threads waited for it ", told), told
     assert first["change"] == "across" and first["section"]["function"] == "ask_clerk" and "price_lock" in first["lock"], first
     assert "lock_held_across_wait" not in findings(cause(tmp_path, name, "fixed"))
@@ -511,14 +477,12 @@ def test_one_row_for_what_looks_the_same(traced):
 @pytest.mark.limit(120)
 def test_replay_up_to_the_end_of_one_thread(traced):
     """The holder of a lock reads with it, and another thread waits for it: that one takes its own time in a replay, too."""
-    runs, wanted = [], 3 * TRIES if ALL else TRIES
-    for _ in range(wanted + TRIES):  # the holder's record of a hold must be late for this to go wrong: in every tenth run or more
+    runs = []
+    for _ in range(15 if ALL else 5):  # the holder's record of a hold must be late for this to go wrong: in every tenth run or more
         result = traced([SINGLE / "why/refill"]).ok()
         took, overtaken = map(int, result.stdout.split())
         if not overtaken:  # in a replay the threads have the lock in turns
             runs.append(why(result.trace, "--thread=user")["replay"]["unchanged_ns"] / took)
-        if len(runs) == wanted:
-            break
     assert runs and all(abs(run - 1) < 0.05 for run in runs), runs
 
 
@@ -572,11 +536,8 @@ def test_a_semaphore_that_turns_out_to_be_a_lock(traced):
 @pytest.mark.measured
 def test_accounts_tell_who_had_no_cpu(traced):
     """Where other processes have the CPUs, threads run as long as the kernel's account says, and no longer."""
-    for _ in range(TRIES):
-        trace = traced([PROGRAMS / "causes", "starved"]).ok().trace
-        report = why(trace)
-        if "holder_without_cpu" in {f["finding"] for f in report["findings"]}:
-            break
+    trace = traced([PROGRAMS / "causes", "starved"]).ok().trace
+    report = why(trace)
     threads = json.loads(proc.run([GOTRACE, "info", "--json", trace]).ok().stdout)["by_thread"]
     used = sum(thread["cpu_ns"] for thread in threads) / report["path"]["ns"]
     assert abs(report["parallelism"]["running"]["average"] - used) < 0.1 * used + 0.02, (report["parallelism"], used)
@@ -584,7 +545,7 @@ def test_accounts_tell_who_had_no_cpu(traced):
     (gain,) = [c["gain"] for c in report["what_if"] if c["change"] == "cpus"]
     computes = 25 * (5_000_000 + 200_000)  # index_holder, with a CPU all the time
     assert abs(gain - (1 - computes / report["path"]["ns"])) < GAIN_OFF, report["what_if"]
-    assert "index_lock, taken in index_holder, was waited for" in found["holder_without_cpu"], found
+    assert "index_lock, taken in index_holder, was waited for" in found.get("holder_without_cpu", ""), found
     assert re.search(r"No CPU: for \d+ % of the critical path .*\n.* index_holder", found["preempted"]), found
 
 
@@ -609,7 +570,7 @@ def test_not_one_more(traced):
 @pytest.mark.urgent
 def test_longest_wait_misleads(traced):
     """So does `gotrace top` in these, which is why there is another command."""
-    first = {name: first for name, first, misleads in SCENARIOS if misleads == "1"}
+    first = {name: first for name, first, misleads in SCENARIOS if misleads}
     for name in ["idle", "nested", "turns", "gather"]:
         result = traced([PROGRAMS / "whys", name]).ok()
         rows = proc.run([GOTRACE, "top", result.trace]).ok().stdout
@@ -677,10 +638,7 @@ def watched(tmp_path_factory):
 
 def fault(traced, name, says, env):
     """The page of the program with the fault has the finding, with place and size; the page of its look-alike has not."""
-    for _ in range(TRIES):
-        found = findings(traced([PROGRAMS / "faults", name], env=env).ok().trace)
-        if name in found:
-            break
+    found = findings(traced([PROGRAMS / "faults", name], env=env).ok().trace)
     others = re.search(r"others for ([5-9]\d|100) %", found["preempted"]["text"]) if "preempted" in found else None
     if name == "oversubscription" and name not in found and others:
         pytest.skip("other programs had the CPU, which was told")
@@ -756,33 +714,29 @@ def test_faults_of_waits(traced, name, says):
     fault(traced, name, says, proc.EVERY_YIELD)
 
 
-def hanging(tmp_path, argv, fault=None):
-    """The findings of a recording that ends, of a program that goes on; it is tried until it has the fault."""
+def hanging(tmp_path, argv):
+    """The findings of a recording that ends, of a program that goes on."""
     trace = tmp_path / "hanging.out"
-    for _ in range(10 if fault else 1):
-        env = {"GOTRACE_DURATION": "1.5", **proc.traced_env(trace)}
-        child = proc.spawn(argv, env=env, stderr=subprocess.PIPE, text=True)
-        assert "gotrace:" in child.stderr.readline()  # that the recording has ended
-        proc.kill_group(child)
-        found = findings(trace)
-        if fault in found:
-            break
-    return found
+    env = {"GOTRACE_DURATION": "1.5", **proc.traced_env(trace)}
+    child = proc.spawn(argv, env=env, stderr=subprocess.PIPE, text=True)
+    assert "gotrace:" in child.stderr.readline()  # that the recording has ended
+    proc.kill_group(child)
+    return findings(trace)
 
 
 @pytest.mark.measured
 def test_lost_wakeup(tmp_path):
     """The main thread waits for a signal that came before it waited; or for one that is yet to come."""
-    found = hanging(tmp_path, [PROGRAMS / "incidents", "lost"], "lost_wakeup")
+    found = hanging(tmp_path, [PROGRAMS / "incidents", "lost"])
+    assert "lost_wakeup" in found and "deadlock" not in found, found
     assert re.search("waits for all_done until the end.*\n.* finish ", found["lost_wakeup"]["text"]), found
-    assert "deadlock" not in found
     assert "lost_wakeup" not in hanging(tmp_path, [PROGRAMS / "faults", "no_lost_wakeup"])
 
 
 @pytest.mark.measured
 def test_deadlock(tmp_path):
-    found = hanging(tmp_path, [PROGRAMS / "incidents", "deadlock"], "deadlock")
-    assert "deadlock" in found and "lost_wakeup" not in found
+    found = hanging(tmp_path, [PROGRAMS / "incidents", "deadlock"])
+    assert "deadlock" in found and "lost_wakeup" not in found, found
 
 
 # --- sums
@@ -1005,11 +959,8 @@ def check_replay(text, replay):
 def test_how_sure_it_is(tmp_path):
     """The page says what the replay gives of the run as it was, and of each row what it is; it is rough below 95 %."""
     for name, basis in [("desks", "replayed"), ("sockets", "inferred")]:
-        for _ in range(TRIES):
-            trace = cause(tmp_path, name)
-            report = why(trace)
-            if report["replay"]["exact"]:
-                break
+        trace = cause(tmp_path, name)
+        report = why(trace)
         replay = report["replay"]
         assert abs(replay["unchanged"] - replay["unchanged_ns"] / (replay["to_ns"] - replay["from_ns"])) < 0.001
         assert replay["exact"] and abs(replay["unchanged"] - 1) <= 0.05, replay

@@ -6,10 +6,9 @@ import pytest
 
 from lib import SINGLE, SOURCES, proc
 from lib.reports import GOTRACE
-from test_why import TRIES, check, why
+from test_why import check, why
 
 pytestmark = pytest.mark.measured
-
 
 
 def spent_in(report, what, function):
@@ -20,27 +19,18 @@ def spent_in(report, what, function):
 @pytest.mark.parametrize("mode, what, function, least", [("limits", "poll", "ask", 8 * 60), ("beside", "usleep", "shop", 48 * 5)])
 def test_clients_that_are_done(traced, mode, what, function, least):
     """The program has a server within, and its threads wait for input: the path is in what they waited for, about as long as they did. At least it takes `least`."""
-    tries = []
-    for _ in range(TRIES):
-        result = traced([SINGLE / "why/finishes", mode]).ok()
-        report = why(result.trace)
-        check(report)
-        assert report["read_as"] == "batch" and not report["pieces"]
-        tries.append((spent_in(report, what, function), float(result.stdout)))
-        if 0.95 * least < tries[-1][0] < 1.3 * tries[-1][1]:
-            return
-    raise AssertionError(tries)
+    result = traced([SINGLE / "why/finishes", mode]).ok()
+    report = why(result.trace)
+    check(report)
+    assert report["read_as"] == "batch" and not report["pieces"]
+    spent, waited = spent_in(report, what, function), float(result.stdout)
+    assert 0.95 * least < spent < 1.3 * waited, (spent, waited)
 
 
 def test_clients_that_do_not_get_through(traced):
     """The answer names where the clients are, also where the path is in the server, which waits to accept meanwhile."""
-    tries = []
-    for _ in range(TRIES):
-        result = traced([SINGLE / "why/finishes", "backlog"]).ok()
-        tries.append(why(result.trace)["answer"])
-        if re.search(r"^Limited by (accept <- shop (.*\n)*  Meanwhile \d threads waited in\s+)?connect <- buy ", tries[-1]):
-            return
-    raise AssertionError(tries)
+    answer = why(traced([SINGLE / "why/finishes", "backlog"]).ok().trace)["answer"]
+    assert re.search(r"^Limited by (accept <- shop (.*\n)*  Meanwhile \d threads waited in\s+)?connect <- buy ", answer), answer
 
 
 def test_workers_that_are_told_to_stop(traced):
@@ -50,17 +40,12 @@ def test_workers_that_are_told_to_stop(traced):
 
 def test_a_client_and_its_server(tmp_path):
     """Of both processes, what the client waited for limits the run."""
-    tries = []
-    for _ in range(TRIES):
-        trace = tmp_path / "orders.out"
-        waited = float(proc.run([GOTRACE, "-f", "-s", "all", "-o", trace, "--", "/usr/bin/python3", SOURCES / "whys/orders.py"]).ok().stdout)
-        report = why(trace)
-        assert report["read_as"] == "batch"
-        slept = spent_in(report, "clock_nanosleep", "<module>")
-        tries.append((slept, waited))
-        if 0.9 * 150 * 4 < slept < waited:
-            return
-    raise AssertionError(tries)
+    trace = tmp_path / "orders.out"
+    waited = float(proc.run([GOTRACE, "-f", "-s", "all", "-o", trace, "--", "/usr/bin/python3", SOURCES / "whys/orders.py"]).ok().stdout)
+    report = why(trace)
+    assert report["read_as"] == "batch"
+    slept = spent_in(report, "clock_nanosleep", "<module>")
+    assert 0.9 * 150 * 4 < slept < waited, (slept, waited)
 
 
 @pytest.mark.parametrize(
@@ -72,11 +57,7 @@ def test_a_client_and_its_server(tmp_path):
 )
 def test_waits_that_run_into_their_time_limit(traced, argv, says):
     """The answer counts them. On the path are those of one thread of `finishes` at a time; `unsignalled` counts its own."""
-    tries = []
-    for _ in range(TRIES):
-        result = traced([SINGLE / "why" / argv[0], *argv[1:]]).ok()
-        tries.append(why(result.trace)["answer"])
-        said = re.match("Limited by " + says, tries[-1])
-        if said and (6 <= int(said["n"]) <= 9 if argv[1:] else (said["of"], said["n"]) == tuple(result.stdout.split())):
-            return
-    raise AssertionError(tries)
+    result = traced([SINGLE / "why" / argv[0], *argv[1:]]).ok()
+    answer = why(result.trace)["answer"]
+    said = re.match("Limited by " + says, answer)
+    assert said and (6 <= int(said["n"]) <= 9 if argv[1:] else (said["of"], said["n"]) == tuple(result.stdout.split())), (answer, result.stdout)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lib import SINGLE, SOURCES, proc
-from test_why import GOTRACE, TRIES, findings, page, why
+from test_why import GOTRACE, findings, page, why
 
 pytestmark = pytest.mark.measured
 
@@ -28,16 +28,10 @@ def polling(traced, mode, program="polls"):
 )
 def test_several_threads_that_poll(traced, mode, who, place, asked):
     """The finding counts all their waits, and names what the other thread did meanwhile. No replay knows that."""
-    tries = []
-    for _ in range(TRIES):
-        text, waits, trace = polling(traced, mode)
-        said = re.match(rf"Polling: {who} threads wait again and again, (\d+) times for \S+, in\n  {place} \(polls.c:\d+\).*\.\n  (?:If they ask |A call that waits for the lock)", text)
-        part = re.search(asked, text)
-        tries.append((text, waits))
-        if said and part and 0.97 * waits <= int(said[1]) <= waits and (part[1] == "waits" or int(part[1]) >= 75):
-            break
-    else:
-        raise AssertionError(tries)
+    text, waits, trace = polling(traced, mode)
+    said = re.match(rf"Polling: {who} threads wait again and again, (\d+) times for \S+, in\n  {place} \(polls.c:\d+\).*\.\n  (?:If they ask |A call that waits for the lock)", text)
+    part = re.search(asked, text)
+    assert said and part and 0.97 * waits <= int(said[1]) <= waits and (part[1] == "waits" or int(part[1]) >= 75), (text, waits)
     assert "the run takes as long" not in page(trace) and "t does not know what threads poll for" in page(trace)
     assert not any(re.search(place, change["name"]) for change in why(trace)["what_if"])
 
@@ -53,26 +47,17 @@ def test_several_threads_that_work(traced, mode):
 
 def test_the_busy_handler_of_sqlite(traced, tmp_path):
     """Threads that find the database locked sleep in a function of SQLite, and another one is in its transaction meanwhile."""
-    tries = []
-    for _ in range(TRIES):
-        (tmp_path / "rows.db").unlink(missing_ok=True)
-        result = traced(["/usr/bin/python3", SOURCES / "why/busy_timeout.py", tmp_path / "rows.db"]).ok()
-        tries.append(findings(result.trace))
-        text = tries[-1].get("polling", {"text": ""})["text"]
-        if re.search(r"^Polling: 4 threads wait .*\n  \w+ <- write_rows \(busy_timeout.py:\d+\).*\.\n(.*\n)+.*another thread (was in\n  \w+ <- change_rows |held\n  fcntl \S+/rows.db)", text):
-            return
-    raise AssertionError(tries)
+    found = findings(traced(["/usr/bin/python3", SOURCES / "why/busy_timeout.py", tmp_path / "rows.db"]).ok().trace)
+    text = found.get("polling", {"text": ""})["text"]
+    says = r"^Polling: 4 threads wait .*\n  \w+ <- write_rows \(busy_timeout.py:\d+\).*\.\n(.*\n)+.*another thread (was in\n  \w+ <- change_rows |held\n  fcntl \S+/rows.db)"
+    assert re.search(says, text), found
 
 
 def test_children_that_are_looked_for(traced):
     """Waits that grow up to 50 ms are no work: a child of 66 ms takes as long, however long each of them is."""
-    for _ in range(TRIES):
-        trace = traced(["/usr/bin/python3", SOURCES / "why/children.py"]).ok().trace
-        text = findings(trace).get("polling", {"text": ""})["text"]
-        if re.search(r"^Polling: 2 threads wait .*\n  \S+ <- await_child \(children.py:\d+\)", text) and "The waits grow, as those of a thread that tries again." in text:
-            break
-    else:
-        raise AssertionError(text)
+    trace = traced(["/usr/bin/python3", SOURCES / "why/children.py"]).ok().trace
+    text = findings(trace).get("polling", {"text": ""})["text"]
+    assert re.search(r"^Polling: 2 threads wait .*\n  \S+ <- await_child \(children.py:\d+\)", text) and "The waits grow, as those of a thread that tries again." in text, text
     assert not any("sleep <- await_child" in change["name"] for change in why(trace)["what_if"])
 
 

@@ -175,6 +175,15 @@ def on_terminal(argv, *, columns=80, says="", env=None, timeout=90):
     return Result(child.args, env, child.returncode, shown, "", time.monotonic() - begin)
 
 
+def until(condition, seconds=30):
+    """Waits until the condition holds, and returns its value. The test fails if that takes longer than `seconds`."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"the condition does not hold after {seconds} s"
+        time.sleep(0.01)
+    return value
+
+
 def traced_env(trace, env=None):
     return {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": str(trace)} | _strings(env)
 

@@ -40,7 +40,7 @@ class Results:
             target = folder(self.directory, report.nodeid)
             target.mkdir(parents=True, exist_ok=True)
             with open(target / "messages", "a") as file:
-                print(report.longreprtext, file=file)
+                print(report.longreprtext, report.capstdout, sep="\n", file=file)  # what it printed has its seed
         elif report.skipped:
             result["outcome"] = "skipped"
         if report.when not in ("setup", "call"):  # also when the process that ran it has crashed

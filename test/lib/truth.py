@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import re
 
-from . import PROGRAMS, proc
+from . import LIBC, ROOT
 
 # What is between the two is the machine's: the thread could go on and had no CPU.
 TOLERANCE = 0.05
@@ -36,11 +36,11 @@ class Slice:
 
 
 def rows(program, *kinds):
-    """The names of the rows of these kinds; one that tells what to do when the program is not built."""
-    if not (PROGRAMS / program).exists():
-        return ["run-make-tests"]
-    listed = [line.split() for line in proc.run([PROGRAMS / program, "--list"]).ok().stdout.splitlines()]
-    return [name for name, kind in listed if kind in kinds]
+    """The names of the rows of these kinds, read in the program's source: the program may not be built yet."""
+    table = (ROOT / f"test/prog/{program}.c").read_text().partition("struct row table[] = {\n")[2]
+    rows = re.findall(r'^(?:#if __GLIBC_PREREQ\(2, (\d+)\)\n)?    (\w?)[({]"([^"]+)"(.*(?:\n     .*)*)', table, re.M)
+    kind_of = lambda macro, rest: (re.findall(r"\.kind = (\w+)", rest) or ["COUNTED" if macro in ("X", "T") else "TIMED"])[0].lower()
+    return [name for least, macro, name, rest in rows if int(least or 0) <= LIBC and kind_of(macro, rest) in kinds]
 
 
 def skipped(result):

@@ -44,7 +44,8 @@ static int next_leaf(const uint64_t spent[2], unsigned *seed)
 
 static void *burner(void *unused)
 {
-    unsigned seed = (unsigned)gettid();
+    static _Atomic unsigned burners;
+    unsigned seed = ++burners;
     uint64_t spent[2] = {0, 0}, end = cpu_ns() + (uint64_t)(seconds * 1e9);
     for (uint64_t now = cpu_ns(), then; now < end; now = then) {
         int which = next_leaf(spent, &seed);

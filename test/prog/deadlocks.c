@@ -175,14 +175,17 @@ static void readers(void)
 static void elsewhere(void)
 {
     union lock *lock =
-        mmap(NULL, sizeof *lock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, 2 * sizeof *lock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    _Atomic int *taken = (void *)&lock[1];
     init(lock);
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         kind->lock(lock);
+        *taken = 1;
         usleep(600000000);
     }
-    usleep(200000);
+    while (!*taken)
+        usleep(1000);
     say_none();
     kind->lock(lock);
 }

@@ -1,4 +1,6 @@
-/* Calls of OpenMP and libaio, until there is something on standard input. Prints how many rounds.
+/*
+ * Calls of OpenMP and libaio, until standard input ends. Prints how many rounds there were, after
+ * each byte of standard input and at the end.
  */
 #include <omp.h>
 
@@ -24,9 +26,16 @@ static void await_io(void)
 int main(void)
 {
     int rounds = 0;
+    char asked;
     puts(io_setup(1, &context) ? "no aio" : "ready");
     fflush(stdout);
-    for (; poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, 0) == 0; rounds++) {
+    for (;; rounds++) {
+        if (poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, 0) != 0) {
+            if (read(0, &asked, 1) != 1)
+                break;
+            printf("%d rounds\n", rounds);
+            fflush(stdout);
+        }
 #pragma omp parallel num_threads(3)
         {
             critical();

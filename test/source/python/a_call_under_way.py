@@ -1,4 +1,4 @@
-"""A read waits for more than a second."""
+"""A read waits for more than a second, the length of a generation: one ends meanwhile."""
 
 ends = os.pipe()
 def write():
