@@ -40,7 +40,7 @@ prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc test/single/*/*.cc)
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
 walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
-.PHONY: all tests programs tsan asan debug aarch64 aarch64-dist fuzzers bench bench-smoke man install uninstall deb dist wheel clean format check-format help
+.PHONY: all tests programs tsan asan debug aarch64 aarch64-dist fuzzers bench bench-smoke man install uninstall deb dist wheel clean format check-format lint help
 all: $(SO) $(TOOL) ## build ./libgotrace.so and the command, build/gotrace
 
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
@@ -252,6 +252,10 @@ format: ## reformat all sources
 
 check-format: ## fail when a source is not formatted
 	$(call run,CHECK)$(CLANG_FORMAT) --dry-run -Werror $(sources)
+
+lint: ## fail where ruff finds fault with Python, or shellcheck with shell scripts; `scripts/deps all` installs both
+	$(call run,RUFF)$(firstword $(wildcard build/ruff/bin/ruff) ruff) check --quiet scripts scripts/wheel test
+	$(call run,SHELLCHECK)shellcheck $$(grep -lIsE '^#!.*/(env bash|sh)$$|^# shellcheck shell=' .ci/run scripts/* scripts/*/* test/*/*)
 
 clean: ## remove everything built
 	rm -rf $(B) libgotrace.so

@@ -15,10 +15,10 @@ to=${DESTDIR:-}${1:-/usr/local}
 cd "$(dirname "$0")"
 # Each program would fail to start that has a library in LD_PRELOAD which this system's libc is too old for.
 if [ -z "$remove${DESTDIR:-}" ]; then
-    said=$(LD_PRELOAD=./lib/libgotrace.so GOTRACE=off env true 2>&1) && [ -z "$said" ] || {
+    if ! said=$(LD_PRELOAD=./lib/libgotrace.so GOTRACE=off env true 2>&1) || [ -n "$said" ]; then
         echo "install.sh: nothing is installed, since programs here cannot have the library: $said" >&2
         exit 1
-    }
+    fi
 fi
 { mkdir -p "$to" && [ -w "$to" ] && { [ ! -e "$to/bin" ] || [ -w "$to/bin" ]; }; } 2>/dev/null || {
     echo "install.sh: $to cannot be written to. Run: sudo $0${given:+ $given}, or give a folder of yours as PREFIX" >&2

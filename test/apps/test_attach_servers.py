@@ -84,7 +84,7 @@ class Postgresql(Http):
         start = struct.pack("!i", 196608) + b"user\0bench\0database\0postgres\0\0"
         self.socket.sendall(struct.pack("!i", len(start) + 4) + start)
         self.rows()
-        self.query(f"create temp table t as select 0 as n")
+        self.query("create temp table t as select 0 as n")
 
     def rows(self):
         found = []

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lib import apps, gotools, proc
+from lib import apps, proc
 
 pytestmark = [pytest.mark.beside, pytest.mark.long]
 

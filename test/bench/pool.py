@@ -1,5 +1,8 @@
 # Tasks of some 10 µs in a pool of four threads. Prints how many a second, and the 99th percentile of their times in µs.
-import concurrent.futures, hashlib, time
+import concurrent.futures
+import hashlib
+import time
+
 took = []
 def task(i):
     begin = time.perf_counter()

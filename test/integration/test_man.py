@@ -115,7 +115,7 @@ def test_command_has_its_page(command):
     for option in known:
         assert re.search(rf"^\*\*[^:\n]*{option}\b", own, re.M) or re.search(rf"^\*\*gotrace.*{option}\b", page, re.M), option
     synopsis = re.search(r"^# SYNOPSIS\n(.*?)^# ", page, re.M | re.S)[1]
-    for option in re.findall(rf"--[a-z-]+", " ".join(re.findall(rf"gotrace {command}\b.*", synopsis))):
+    for option in re.findall(r"--[a-z-]+", " ".join(re.findall(rf"gotrace {command}\b.*", synopsis))):
         assert option in text, option
 
 

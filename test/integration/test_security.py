@@ -134,7 +134,7 @@ def test_no_text_of_the_program(tmp_path, format):
     )
     argv = ["/usr/bin/python3", "-c", script, "argument-secret"]
     env = {"PASSWORD": "environment-secret", "GOTRACE_FORMAT": format}
-    result = proc.traced(argv, tmp_path / "t.out", env=env, cwd=tmp_path).ok()
+    proc.traced(argv, tmp_path / "t.out", env=env, cwd=tmp_path).ok()
     files = list(tmp_path.glob("t.out*"))
     assert len(files) == 1 + (format == "go1.5") and all(b"libc.so.6" in path.read_bytes() for path in files[:1])
     for path in files:

@@ -20,7 +20,7 @@ import time
 import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, UNIT_TESTS, gotools, proc
-from lib.reports import GOTRACE, ns_of, report
+from lib.reports import GOTRACE, report
 
 PAGE = (ROOT / "scripts/man/gotrace-sql.1.md").read_text()
 TOLERANCE = 0.05

@@ -63,7 +63,7 @@ def test_slots_without_a_name(traced):
 @pytest.mark.urgent
 def test_pieces_are_shared_by_who_is_free(traced):
     """With half of a place, threads that take the next piece of work take another number of pieces than in the trace."""
-    taken = lambda look, execute: 1 / execute + 3 / (look + execute)  # noqa: E731: pieces a ms, by the source
+    taken = lambda look, execute: 1 / execute + 3 / (look + execute)  # pieces a ms, by the source
     known = {"look": 1 - taken(12, 3) / taken(6, 3), "execute": 1 - taken(12, 3) / taken(12, 1.5)}
     trace = traced([SINGLE / "why/steal"]).ok().trace
     halves = {its["name"].split()[2]: its for its in why(trace)["what_if"] if its["change"] == "half"}

@@ -1,5 +1,5 @@
 # Waits for four signals, and prints them.
-import os, signal
+import signal
 got = []
 for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
     signal.signal(number, lambda its, _: got.append(its))
