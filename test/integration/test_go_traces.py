@@ -98,7 +98,7 @@ def test_sums(recorded, name):
             # not told how long a short call takes, which is one there.
             if abs(n - counts[leaf]) > 1 + n // 50 or abs(own - ns[leaf]) > 0.001 * ns[leaf] + n:
                 wrong.append((kind, leaf, n, counts[leaf], own, ns[leaf]))
-    assert len(wrong) <= 1, wrong  # on a busy machine one was, once in 400 traces; it is not known why
+    assert len(wrong) <= 1, wrong  # see "Written anew": a call that Go's tool shows longer
 
 
 def near(one, other):
@@ -174,6 +174,10 @@ def test_what_it_knows(recorded, name):
 
 
 # --- Written anew
+#
+# Tests that compare times are measured here. The thread that takes a P from one in a system call may note it late, when
+# the call is long over. A trace written anew has the order that Go's readers demand, with the end of the call behind that,
+# so the call is longer there: by 17 µs, once in some 200 recordings on two busy CPUs.
 
 
 def by_state(found):
@@ -188,6 +192,7 @@ def assert_same(one, other, reasons=False, slack=SLACK):
     assert not differences(*((one, other) if reasons else map(by_state, (one, other))), slack)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "experiment"])
 def test_parts(recorded, tmp_path, name):
@@ -206,6 +211,7 @@ def test_parts(recorded, tmp_path, name):
         assert_same(sums(part), window(of, start, end))
 
 
+@pytest.mark.measured
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("name", ["everything", "profiled", "experiment", "busy-1.22", "busy-1.21", "itself-1.19"])
 @pytest.mark.long
@@ -233,6 +239,7 @@ def test_not_by_threads(recorded, tmp_path):
     assert result.returncode == 1 and "goroutines share threads" in result.stderr and not list(tmp_path.iterdir()), result
 
 
+@pytest.mark.measured
 def test_back_and_forth(recorded, tmp_path):
     """What came through v1 has the same sums in Go's profiles."""
     trace, _ = recorded("everything")
