@@ -3,8 +3,8 @@
 A test fails after LIMIT seconds, or after the number in `@pytest.mark.limit(seconds)`; all processes it started
 through `lib.proc` are then killed with their process groups.
 
-`run.py` first runs the tests marked `beside`, a file in each of three processes. They come out alike however busy the machine
-is. Then it runs the others, one after another. Where both kinds meet (`pytest -n 2`) a lock keeps them apart.
+`run.py` first runs the tests that come out alike however busy the machine is, a file in each of three processes. Then it
+runs the others, which are `measured` or `alone`, one after another. Where both kinds meet (`pytest -n 2`) a lock keeps them apart.
 
 With `--short` tests marked `long` are left out, and a test with several parameters is run with each value of each, not
 with each combination.
@@ -37,9 +37,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
     config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
     config.addinivalue_line("markers", "long: is left out by --short")
-    config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
     config.addinivalue_line("markers", "urgent: what the test runs has a real-time priority, where that is allowed")
-    config.addinivalue_line("markers", "alone: never beside another test, whatever its file is marked")
+    config.addinivalue_line("markers", "alone: never beside another test; a measured test is never, either")
     if config.option.results and not hasattr(config, "workerinput"):
         config.pluginmanager.register(results.Results(config.option.results))
     if AARCH64:
@@ -54,9 +53,7 @@ def pytest_configure(config):
 
 
 def _beside(item):
-    if item.get_closest_marker("alone") or classes.class_of(item) == "measured":
-        return False
-    return bool(item.get_closest_marker("beside"))
+    return not item.get_closest_marker("alone") and classes.class_of(item) != "measured"
 
 
 def _values(item):
@@ -240,7 +237,8 @@ CLASS_OF_UNIT_TEST = {"clock": "measured", "registry": "measured"} | dict.fromke
 class UnitTestFile(pytest.File):
     def collect(self):
         test = UnitTest.from_parent(self, name=pathlib.Path(self.fspath).stem)
-        test.add_marker(CLASS_OF_UNIT_TEST.get(test.name, "beside"))
+        if test.name in CLASS_OF_UNIT_TEST:
+            test.add_marker(CLASS_OF_UNIT_TEST[test.name])
         yield test
 
 

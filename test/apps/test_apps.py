@@ -10,7 +10,7 @@ import pytest
 
 from lib import SOURCES, gotools, proc
 
-pytestmark = [pytest.mark.foreign, pytest.mark.beside]
+pytestmark = pytest.mark.foreign
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):

@@ -306,6 +306,7 @@ def attach(pid, trace):
     return result.ok()
 
 
+@pytest.mark.alone
 @pytest.mark.foreign
 @pytest.mark.long
 def test_first_attach(program):
@@ -336,6 +337,7 @@ def holdings(pid):
     return kib, threads, len(os.listdir(f"/proc/{pid}/fd")), len(open(f"/proc/{pid}/maps").readlines())
 
 
+@pytest.mark.alone
 @pytest.mark.chance
 def test_again_and_again(program):
     """To one process, which does not grow by that."""

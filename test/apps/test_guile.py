@@ -6,7 +6,7 @@ import pytest
 
 from lib import SOURCES, gotools, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.needs("guile")]
+pytestmark = pytest.mark.needs("guile")
 
 both = pytest.mark.parametrize("arguments", [[], ["thread"]], ids=["one-thread", "two-threads"])
 

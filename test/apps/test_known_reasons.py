@@ -16,7 +16,7 @@ def why(trace):
     return json.loads(proc.run([GOTRACE, "why", "--json", trace], timeout=60).ok().stdout)
 
 
-@pytest.mark.foreign
+@pytest.mark.measured
 @pytest.mark.parametrize("sched", ["off", "on"])
 def test_python_and_its_lock(traced, sched):
     """Four threads compute in one function, and one at a time: they pass the interpreter's lock (GIL) around. As nearly all

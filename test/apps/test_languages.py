@@ -8,7 +8,7 @@ import pytest
 
 from lib import ROOT, apps, gotools, proc
 
-pytestmark = [pytest.mark.foreign, pytest.mark.beside]
+pytestmark = pytest.mark.foreign
 
 HERE = pathlib.Path(__file__).parent
 

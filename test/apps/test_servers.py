@@ -72,6 +72,7 @@ def fetch(port, files, times):
     return digest.hexdigest()
 
 
+@pytest.mark.alone
 @pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_nginx_with_a_thread_pool(shared):
@@ -118,6 +119,7 @@ def memcached_client(port, number, rounds=150):
     return digest.hexdigest()
 
 
+@pytest.mark.alone
 @pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_memcached_with_threads(shared):
@@ -144,6 +146,7 @@ def test_memcached_with_threads(shared):
 # --- PostgreSQL: processes that share memory and semaphores; pgbench has threads
 
 
+@pytest.mark.alone
 @pytest.mark.foreign
 @pytest.mark.limit(120)
 @pytest.mark.needs(f"{PG_BIN}/initdb")
@@ -264,6 +267,7 @@ def test_postgresql_family(shared):
 # --- chronyd: one thread, and after the start a seccomp filter that kills
 
 
+@pytest.mark.alone
 @pytest.mark.foreign
 @pytest.mark.limit(60)
 @pytest.mark.skipif(not ROOT_USER, reason="needs root")

@@ -10,7 +10,7 @@ import pytest
 
 from lib import apps, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 SECONDS = float(os.environ.get("SOAK_MINUTES", "0.2")) * 60  # the claim in test/README.md is 30 minutes
 CONNECTIONS = 64

@@ -46,6 +46,7 @@ def python_outcomes(suite, cwd, env):
     return result.returncode, ends
 
 
+@pytest.mark.alone
 @pytest.mark.limit(900)
 @pytest.mark.parametrize("suite", SUITES)
 def test_python(tmp_path, suite):
@@ -69,6 +70,7 @@ def redis_outcomes(source, port, env):
     return result.returncode, by_chance, collections.Counter(e for e in ends if not e[1].startswith("PSYNC2"))
 
 
+@pytest.mark.alone
 @pytest.mark.limit(3600)
 @pytest.mark.skipif(not REDIS, reason="REDIS_SUITE is not set")
 def test_redis(tmp_path):

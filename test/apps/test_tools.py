@@ -7,7 +7,7 @@ import pytest
 
 from lib import SOURCES, apps, proc
 
-pytestmark = [pytest.mark.foreign, pytest.mark.beside]
+pytestmark = pytest.mark.foreign
 
 # --- SQLite
 

@@ -76,6 +76,7 @@ def sync_rows(path):
     return [match.groups() for match in re.finditer(rf"sync\s+{place}, ended by {place}", report)]
 
 
+@pytest.mark.alone
 @pytest.mark.foreign
 @pytest.mark.long
 def test_the_lock_and_who_holds_it(source, tmp_path):

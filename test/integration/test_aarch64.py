@@ -29,6 +29,7 @@ AGAIN = {  # file: which of its tests, as pytest's -k says; all others are of no
 }
 
 
+@pytest.mark.alone
 @pytest.mark.limit(400)
 @pytest.mark.parametrize("file", AGAIN)
 def test_again(file):

@@ -238,7 +238,6 @@ def test_end_by_the_bare_call(traced):
 
 
 @pytest.mark.parametrize("format", ["go1.19", "go1.23"])
-@pytest.mark.beside
 def test_texts_of_the_program(traced, tmp_path, format):
     """One that begins like an account is none."""
     source = f"""
@@ -318,7 +317,6 @@ def test_bounded_work(tmp_path):
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 def test_idle_program_writes_nothing_more(tmp_path):
     short, long = (Running(["sleep=0"], tmp_path / f"{name}.out", GOTRACE_FORMAT="go1.21") for name in ("short", "long"))
     for program, seconds in (short, 1.5), (long, 3):

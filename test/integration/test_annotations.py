@@ -79,7 +79,6 @@ def annotations(trace, go=None):
 
 
 @formats
-@pytest.mark.beside
 def test_misuse(traced, tmp_path, format):
     """Whatever a program does, the file is readable, and what was right is in it."""
     result = record(traced, format, "misuse")
@@ -98,7 +97,6 @@ def test_misuse(traced, tmp_path, format):
     assert {e.fields.get("Type") for e in child} == {"left open", "in a thread"}
 
 
-@pytest.mark.beside
 def test_stack(traced):
     """The leaf is the caller, at the line of the call."""
     events = annotations(record(traced, "go1.23", "annotations").trace)
@@ -108,7 +106,6 @@ def test_stack(traced):
         assert frame.file.endswith("annotations.c") and "gotrace_" in source[frame.line - 1], event
 
 
-@pytest.mark.beside
 def test_scopes(traced):
     events = annotations(record(traced, "go1.23", "annotations_cxx").trace)
     assert [(e.kind, e.fields.get("Message", e.fields.get("Type"))) for e in events] == [
@@ -134,7 +131,6 @@ WAYS = {
 
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.needs("clang")), "g++"])
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.beside
 def test_built_in_any_way(traced, tmp_path, compiler, way):
     """Without the library nothing happens; with it everything is recorded, but in static programs."""
     flags = [f.replace("c99", "c++11") if "++" in compiler else f for f in WAYS[way]]
@@ -148,7 +144,6 @@ def test_built_in_any_way(traced, tmp_path, compiler, way):
         assert [e.fields["Message"] for e in annotations(result.trace)] == ["message"]
 
 
-@pytest.mark.beside
 def test_in_a_library_loaded_later(traced, tmp_path):
     text = f'#include "{HEADER}"\nvoid plugin(void) {{\n    gotrace_log(0, "", "from the plugin");\n}}\n'
     proc.compile(text, tmp_path / "plugin.so", "-shared", "-fPIC")
@@ -161,7 +156,6 @@ def test_in_a_library_loaded_later(traced, tmp_path):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("flags", [["-fPIE", "-pie"], ["-no-pie", "-fno-pie"]])
-@pytest.mark.beside
 def test_costs_one_branch(tmp_path, flags):
     """Instructions of a call in a program without the library, beyond those of the loop itself."""
     program = proc.compile(SOURCES / "annotations/loop.c", tmp_path / "loop", "-O2", *flags)
@@ -180,7 +174,6 @@ TALKERS = 20
 
 @pytest.mark.parametrize("memory", ["256M", "1M"])
 @pytest.mark.long
-@pytest.mark.beside
 def test_many_texts_of_many_threads(traced, tmp_path, memory):
     """Buffers change between events and texts; with little memory each thread has one of events already."""
     result = traced([proc.compile(SOURCES / "annotations/talk.c", tmp_path / "talk", f"-DTALKERS={TALKERS}")], env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": memory}).ok()
@@ -195,7 +188,6 @@ def test_many_texts_of_many_threads(traced, tmp_path, memory):
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 def test_memory_with_new_texts(traced):
     """A million messages and names that never come again leave nothing behind in the process."""
     program = SINGLE / "annotations/many_texts"
@@ -224,7 +216,6 @@ def test_installed(tmp_path):
         ("cpp", "g++", ["-std=c++11", "-pthread"], ["TaskBegin", "RegionBegin", "Log", "RegionEnd", "TaskEnd"], "9"),
     ],
 )
-@pytest.mark.beside
 def test_examples_of_the_man_page(traced, tmp_path, language, compiler, flags, kinds, message):
     """Each compiles without a warning, runs without the library, and records what the page says that it does."""
     page = (ROOT / "scripts/man/gotrace_annotations.3.md").read_text()

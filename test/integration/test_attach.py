@@ -22,7 +22,6 @@ ATTACHED = PROGRAMS / "attached"
 CYCLES = int(os.environ.get("ATTACH_CYCLES", "5"))
 
 pytestmark = [
-    pytest.mark.beside,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is there for x86-64 only"),
     pytest.mark.skipif(LIBC < 34, reason="nothing is attached to where threads are a library of their own"),
     pytest.mark.limit(120),
@@ -75,7 +74,6 @@ def values(trace):
 
 
 @pytest.mark.measured
-@pytest.mark.alone
 def test_truth(tmp_path):
     """Waits are right from then on: how long, for which lock, who held it, doing what; and so they are the next time."""
     with running("locks") as program:
@@ -104,7 +102,6 @@ def holdings(pid):
 @pytest.mark.measured
 @pytest.mark.limit(300)
 @pytest.mark.long
-@pytest.mark.alone
 def test_takes_no_more_each_time(tmp_path):
     """
     What it takes it has after some times: then no memory, no mapping, descriptor or thread more. How much it needs at once
@@ -349,7 +346,6 @@ def test_other_libraries(tmp_path):
 
 
 @pytest.mark.measured
-@pytest.mark.alone
 def test_calls_that_begin_anew(tmp_path):
     """io_getevents(2) counts its timeout from the beginning when a debugger stops its thread: 3 ms may become no end."""
     for _ in range(6):

@@ -24,7 +24,6 @@ TIMES = int(os.environ.get("ATTACH_KILLS", "4"))
 REFUSALS = ("is being debugged", "is stopped", "being attached to just now", "has libgotrace.so already", "is recording already", "there is no process", "has ended")
 
 pytestmark = [
-    pytest.mark.beside,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is there for x86-64 only"),
     pytest.mark.skipif(LIBC < 34, reason="nothing is attached to where threads are a library of their own"),
     pytest.mark.limit(60 + 4 * TIMES),

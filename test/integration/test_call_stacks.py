@@ -6,8 +6,6 @@ import pytest
 
 from lib import HOSTILE, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 DEPARTURES = ["siglongjmp", "setcontext", "SYS_exit"]
 CALLS = ["read", "poll", "select", "epoll_wait", "recv", "write", "ppoll", "sigtimedwait"]
 RUNS = int(os.environ.get("CHAIN_RUNS", "2"))

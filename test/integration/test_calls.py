@@ -14,7 +14,6 @@ VARIANTS = {"calls_fortify": ("_chk", 8), "calls_lfs": ("64", 12)}
 UNENDING = {("calls_fortify", "read-cancelled")} if LIBC < 34 else set()  # __read_chk is not cancelled there (glibc 2.31)
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("program", ["calls", "waits"])
 def test_rows(program):
     """The program has the rows that were read in its source."""
@@ -79,7 +78,6 @@ def bare_results(*kinds):
 
 
 @pytest.mark.parametrize("env", [{}, EVERYTHING], ids=["default", "everything"])
-@pytest.mark.beside
 def test_same_results(traced, env):
     """What the calls return and errno; EINTR and SA_RESTART among them."""
     assert {"result read-interrupted 0 -1 4", "result read-restarted 0 4 0"} <= set(bare_results("timed"))
@@ -90,7 +88,6 @@ def test_same_results(traced, env):
 
 @pytest.mark.parametrize("env", [{}, EVERYTHING], ids=["default", "everything"])
 @pytest.mark.parametrize("program, at_least", [("calls", 90), ("waits", 7)])
-@pytest.mark.beside
 def test_cancellation(traced, program, at_least, env):
     """A thread that is cancelled in a call ends there, or waits on, as without the library."""
     argv = [PROGRAMS / program, "--cancel"]
@@ -158,7 +155,6 @@ def test_starts(traced):
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 def test_several_generations(traced):
     """A read and a recv of 2.5 s are one call each, with their lengths, here and in the profiles."""
     expected, events, result = run(traced, "long")
@@ -168,7 +164,6 @@ def test_several_generations(traced):
 
 
 @pytest.mark.parametrize("env", [{}, {"GOTRACE_SYSCALL_MIN": "3600000000000"}], ids=["default", "longer"])
-@pytest.mark.beside
 def test_calls_that_never_return(traced, env):
     """The process ends while one thread reads and one receives: both are shown, however short they were."""
     result = traced([CALLS, "end"], env=env)
@@ -250,7 +245,6 @@ def test_minimum_shows(traced, row):
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 def test_minimum_does_not_hide_what_spans_generations(traced):
     """What still runs when a generation is closed is shown: its length is not known yet."""
     expected, events, _ = run(traced, "long", env={"GOTRACE_SYSCALL_MIN": "3600000000000"})

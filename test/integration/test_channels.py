@@ -9,7 +9,7 @@ import pytest
 from lib import PROGRAMS, ROOT, SINGLE, gotools, proc
 from lib.spans import check_readers
 
-pytestmark = [pytest.mark.beside, pytest.mark.limit(300)]
+pytestmark = pytest.mark.limit(300)
 
 GOTRACE = ROOT / "build/gotrace"
 PROGRAM = PROGRAMS / "channels"

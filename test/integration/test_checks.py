@@ -8,8 +8,6 @@ from lib import truth
 from lib.gotools import Event, Frame
 from lib.pprof import Profile
 
-pytestmark = pytest.mark.beside
-
 MS = 1_000_000
 MAIN, WAITER = 100, 101  # kernel threads; their goroutines are 1 and 2
 LOCK = truth.Truth("mtx_lock", WAITER, MAIN, 26 * MS, 25 * MS, "sync", 0)

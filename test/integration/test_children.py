@@ -8,8 +8,6 @@ import pytest
 from integration.test_hostile import FORKS
 from lib import BUILT, HOSTILE, SINGLE, gotools, proc, reports
 
-pytestmark = pytest.mark.beside
-
 ALL = {"GOTRACE_CHILDREN": "all"}
 
 

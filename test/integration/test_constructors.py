@@ -4,8 +4,6 @@ import pytest
 
 from lib import SINGLE, SOURCES, gotools, proc, reports
 
-pytestmark = pytest.mark.beside
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):

@@ -19,7 +19,7 @@ SEPARATE = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", 
 RESTRICTED = ["--restricted"]
 users = pytest.mark.parametrize("rules", [[], RESTRICTED], ids=["default", "restricted"])
 
-pytestmark = [pytest.mark.beside, pytest.mark.needs("unshare", "setpriv", "nsenter")]
+pytestmark = pytest.mark.needs("unshare", "setpriv", "nsenter")
 
 
 def why_not():

@@ -15,8 +15,6 @@ import pytest
 
 from lib import FUTEX, PROGRAMS, ROOT, SINGLE, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 CONTROL = PROGRAMS / "control"
 COMMAND = ROOT / "build/gotrace"
 CYCLES = int(os.environ.get("CYCLES", "60"))

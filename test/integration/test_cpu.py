@@ -112,7 +112,6 @@ def test_formats(traced, format):
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.11"])
-@pytest.mark.beside
 def test_older_formats_have_none(traced, format):
     result = traced([PROGRAMS / "cpu", 0.1], env={"GOTRACE_CPU_HZ": 100, "GOTRACE_FORMAT": format}).ok()
     assert "go1.19 or later" in result.stderr
@@ -200,7 +199,6 @@ def test_realtime_signals(sampled, args):
             assert any(f.func == where for e in burners for f in e.stack), where
 
 
-@pytest.mark.beside
 def test_small_signal_stack_from_before(traced, tmp_path):
     """A constructor that runs before ours sets one: no sample is taken on it."""
     proc.compile(SOURCES / "cpu/stack.c", tmp_path / "libstack.so", "-shared", "-fPIC")
@@ -230,7 +228,6 @@ def test_signal_stacks_that_cannot_be_read(traced):
     assert len(samples(result.trace)) > 30
 
 
-@pytest.mark.beside
 def test_timers_end_with_threads(traced):
     """A process has one timer a thread, at any time."""
     program = SINGLE / "cpu/timers"
@@ -244,7 +241,6 @@ CASES += [("forks", c) for c in ("fork", "daemon", "exec-thread")]
 
 
 @pytest.mark.parametrize("program, case", CASES)
-@pytest.mark.beside
 def test_hostile(sampled, program, case):
     """Beside a storm of signals of the program's own, on other stacks, in jumps; forking and executing."""
     bare = proc.run([HOSTILE / program, case], **LONG)
@@ -254,7 +250,6 @@ def test_hostile(sampled, program, case):
 
 
 @pytest.mark.parametrize("value", ["-1", "10001", "often"])
-@pytest.mark.beside
 def test_bad_value(traced, value):
     result = traced([PROGRAMS / "sleeps"], env={"GOTRACE_CPU_HZ": value}).ok()
     assert f"GOTRACE_CPU_HZ={value} is not a number up to 10000" in result.stderr

@@ -21,7 +21,6 @@ CUTS = int(os.environ.get("FUZZ_CUTS", "12"))  # of each format; test/README.md 
 FIRST = int(os.environ.get("FUZZ_FIRST", "1"))
 BATCH = 100
 
-pytestmark = pytest.mark.beside
 formats = pytest.mark.parametrize("format", gotools.some("go1.5"))
 
 
@@ -216,7 +215,6 @@ def test_only_these_threads(recorded, tmp_path):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("format", gotools.some("go1.7", "go1.19", of=["go1.7", "go1.19", "go1.23", "go1.26"]))
-@pytest.mark.alone  # it counts samples of CPU time
 def test_accounts_and_samples(recorded, tmp_path, format):
     """What the kernel counted and sampled: of three parts, together that of the whole."""
     trace, _ = recorded(format, "parts", GOTRACE_CPU_HZ="1000")

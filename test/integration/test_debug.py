@@ -27,7 +27,7 @@ TIMED = {"integration/test_lifecycle.py", "integration/test_control.py"}
 
 
 @pytest.mark.limit(400)
-@pytest.mark.parametrize("file", [f if f in TIMED else pytest.param(f, marks=pytest.mark.beside) for f in AGAIN])
+@pytest.mark.parametrize("file", [pytest.param(f, marks=pytest.mark.alone) if f in TIMED else f for f in AGAIN])
 def test_again(file):
     argv = [sys.executable, "-m", "pytest", "-q", "-x", "--short", "-p", "no:cacheprovider", ROOT / "test" / file]
     env = {"GOTRACE_TEST_BUILD": "build/debug", "PYTEST_XDIST_WORKER": ""}

@@ -4,8 +4,6 @@ import pytest
 
 from lib import ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 BENCH = ROOT / "build/test/bench"
 
 

@@ -1,10 +1,6 @@
 """The program's file descriptors are its own."""
 
-import pytest
-
 from lib import PROGRAMS, gotools, proc
-
-pytestmark = pytest.mark.beside
 
 
 def test_closed_and_used_again(traced):

@@ -14,8 +14,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 VERSION = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(), re.M)[1]
 NAME = f"gotrace-{VERSION}-{os.uname().machine}"
 

@@ -10,8 +10,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "build/gotrace"
 SOURCE = "int main(int argc, char **argv) { return argc > 1000 ? argv[0][0] : 0; }\n#ifndef SMALL\n" + "".join(
     f"int f{i}(int (*g)(int)) {{ return g({i}) + 1; }}\n" for i in range(20)) + "#endif\n"

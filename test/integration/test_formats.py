@@ -82,7 +82,6 @@ def test_calls_of_go_itself(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.7", "go1.21", "go1.22", "go1.25", "go1.26"])
-@pytest.mark.beside
 def test_names(traced, format):
     """Functions, files and lines; for Go 1.5 through the line table beside the trace."""
     result = record(traced, format, "truth")
@@ -96,7 +95,6 @@ def test_names(traced, format):
 
 
 @pytest.mark.chance
-@pytest.mark.beside
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", gotools.some("go1.5", of=[f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22]))
 def test_killed(tmp_path, format):
@@ -118,7 +116,6 @@ def test_killed(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])
-@pytest.mark.beside
 def test_still_blocked(traced, format):
     """Calls and waits that the end of the trace interrupts are in it, and have no end."""
     result = record(traced, format, "unended")
@@ -128,7 +125,6 @@ def test_still_blocked(traced, format):
     assert [line.split()[1] for line in lines if " g=3 " in line][-1] == "GoSysBlock", lines
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("format", gotools.some("go1.5", "go1.22", "go1.26"))
 @pytest.mark.parametrize("restart", [[], ["restart"]], ids=["generations", "recordings"])
 def test_stress(tmp_path, format, restart):
@@ -140,7 +136,6 @@ def test_stress(tmp_path, format, restart):
         assert not result.stdout, result.stdout[:2000]
 
 
-@pytest.mark.beside
 @pytest.mark.limit(3600)
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_schedules(tmp_path, format):

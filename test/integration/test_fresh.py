@@ -14,7 +14,6 @@ from lib import ROOT, proc
 
 pytestmark = [
     pytest.mark.foreign,
-    pytest.mark.beside,
     pytest.mark.needs("debootstrap"),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
     pytest.mark.skipif(os.path.exists("/etc/fresh-environment"), reason="this is a new system itself"),

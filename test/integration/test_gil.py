@@ -8,8 +8,6 @@ from test_python import command, python
 
 from lib import ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "build/gotrace"
 FIXTURES = command, python
 

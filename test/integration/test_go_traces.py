@@ -24,7 +24,6 @@ PROGRAM = ROOT / "test/apps/everything"
 # "everything" is built with the machine's Go; the others with those that scripts/get-go gets.
 RECORDINGS = ["everything", "profiled", "experiment", *(f"{name}-1.{n}" for n in gotools.VERSIONS for name in ("busy", "itself"))]
 
-pytestmark = pytest.mark.beside
 recordings = pytest.mark.parametrize("name", RECORDINGS)
 
 

@@ -46,7 +46,6 @@ def test_path_ends_where_a_thread_lives(hung):
     assert rows.get("(not recorded)", 0) < 0.1 * stood, rows
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("argv, what", [(["sh", "-c", f"{HANG}; true"], "wait"), (["timeout", "20", str(HANG)], "sigsuspend")])
 def test_process_that_waits_for_its_child(traced, argv, what):
     """The command that ran the program did nothing else: no advice is to do that faster."""
@@ -96,7 +95,6 @@ def test_wait_that_did_not_end_is_never_halved(hung):
         assert why["replay"]["unchanged"] == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("what", ["condition", "answer", "workers", "works", "accepts", "child", "timed", "deadlock"])
 def test_only_what_hangs_stood_still(traced, what):
     """Not reported: servers and workers that rest, waits for a child or for a time. A deadlock has a finding of its own."""

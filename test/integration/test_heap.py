@@ -9,8 +9,6 @@ import pytest
 
 from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
 ALLOCATORS = {
     "glibc": None,

@@ -25,7 +25,6 @@ def test_linear(traced, way):
     assert added[1] < 2 * MANY / FEW * max(added[0], 0.05), added
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("way", WAYS)
 def test_all_are_woken(traced, way):
     """Each thread's wait is in the trace in each round, and ended by another thread."""

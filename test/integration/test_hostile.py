@@ -9,8 +9,6 @@ import pytest
 
 from lib import FUTEX, HOSTILE, LIBC, PROGRAMS, SINGLE, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 ROOT = os.geteuid() == 0
 
 # Each child of these that makes a thread leaves a trace of its own; so many, besides the first process's.
@@ -177,7 +175,6 @@ URGENT = [
 @pytest.mark.measured
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("env", URGENT, ids=" ".join)
-@pytest.mark.alone
 def test_real_time_priorities(tmp_path, env):
     """None of its calls makes the most urgent thread wait for another one of the program, or for the tracer's."""
     program = ["taskset", "-c", min(os.sched_getaffinity(0)), HOSTILE / "urgent", 4000]
@@ -191,7 +188,6 @@ def test_real_time_priorities(tmp_path, env):
 
 @pytest.mark.measured
 @pytest.mark.skipif(not ROOT, reason="needs root")
-@pytest.mark.alone
 def test_real_time_end(tmp_path):
     """A process ends as soon as the trace is written, though threads leave no time to less urgent ones."""
     program = ["chrt", "-f", "40", "taskset", "-c", min(os.sched_getaffinity(0)), HOSTILE / "urgent", "end"]

@@ -16,7 +16,6 @@ CASES = [pytest.param(*case, marks=[] if case in BRIEF else pytest.mark.long) fo
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the table is x86-64's")
 @pytest.mark.parametrize("op, frames, depth", CASES)
 def test_hot_path_is_not_longer(op, frames, depth):

@@ -13,8 +13,6 @@ from lib.exported import export, folded, go_pprof, leaves
 from lib.names import ARGUMENTS, SHOWN
 from lib.reports import GOTRACE, report
 
-pytestmark = pytest.mark.beside
-
 EVERYTHING = ["--kind=all", "--idle=none", "-n", "1000000"]
 PARTS = ["cpu_ns", "runnable_ns", "idle_ns", "blocked_ns", "calls_ns", "unseen_ns"]
 

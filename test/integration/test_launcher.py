@@ -11,8 +11,6 @@ import pytest
 
 from lib import LIBC, LIBRARY, PROGRAMS, ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "scripts/gotrace"
 COMMAND = ROOT / "build/gotrace"
 THREADS = [PROGRAMS / "threads", "4"]

@@ -8,8 +8,6 @@ import pytest
 
 from lib import BUILD, LIBRARY, ROOT, proc
 
-pytestmark = pytest.mark.beside
-
 FORMATS = {"encoder/base", "encoder/format"}
 THREADS = {*FORMATS, "encoder/thread"}
 CPUS = {*THREADS, "encoder/cpu"}

@@ -14,8 +14,6 @@ import pytest
 
 from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, gotools, proc, truth
 
-pytestmark = pytest.mark.beside
-
 TABLE = pathlib.Path(__file__).parents[1] / "lib/libc_functions.txt"
 PARTS = ["libc.so.6", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libanl.so.1", "libdl.so.2", "libutil.so.1"]
 FUNCTION = {"T", "W", "i"}  # as nm says it

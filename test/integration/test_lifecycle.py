@@ -15,7 +15,6 @@ from lib import FUTEX, HOSTILE, LIBRARY, SINGLE, SOURCES, gotools, proc
 # --- what a program begins with
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     "options",
     [{}, {"GOTRACE_CPU_HZ": "100"}, {"GOTRACE_RING": "1M"}, {"GOTRACE_FORMAT": "go1.19"}, {"GOTRACE_START": "manual"}],
@@ -27,7 +26,6 @@ def test_errno_is_as_without_us(traced, options):
     assert traced([program], env=options).ok().stdout == proc.run([program]).ok().stdout
 
 
-@pytest.mark.beside
 def test_errno_of_a_thread_that_gets_no_timer(traced):
     program = SINGLE / "lifecycle/errno"
     argv = ["prlimit", "--sigpending=0", program]
@@ -40,7 +38,6 @@ def test_errno_of_a_thread_that_gets_no_timer(traced):
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 def test_a_childs_time_is_its_own(tmp_path):
     """What the parent's drain side wrote last has no part in it: 2 s after its start."""
     late = proc.compile(SOURCES / "lifecycle/late_threads.c", tmp_path / "late.so", "-D_GNU_SOURCE", "-shared", "-fPIC")
@@ -57,7 +54,6 @@ def test_a_childs_time_is_its_own(tmp_path):
     gotools.check_all(child)
 
 
-@pytest.mark.beside
 def test_a_childs_tables_are_its_own(tmp_path):
     """What only its parent did is not in its file."""
     program = SINGLE / "lifecycle/young_child"
@@ -67,7 +63,6 @@ def test_a_childs_tables_are_its_own(tmp_path):
     assert b"only_parent" not in child.read_bytes() and b"nap" in child.read_bytes()
 
 
-@pytest.mark.beside
 def test_a_childs_heap_is_shown_at_once(tmp_path):
     """When its parent would have shown its heap again is of no interest to it: 100 blocks of 1 MiB, 1 ms apart."""
     proc.traced([SINGLE / "lifecycle/heap_of_a_child"], tmp_path / "t.out").ok()
@@ -101,7 +96,6 @@ def stuck_fifo(path):
 
 
 @pytest.mark.measured
-@pytest.mark.beside  # they mostly wait
 @pytest.mark.limit(150)
 def test_nobody_waits_for_ever(tmp_path):
     """10 s in all, whatever it does, and however often; then it goes on, and what is missing is said."""
@@ -135,7 +129,6 @@ WRITTEN = [  # where to
 
 
 @pytest.mark.parametrize("options", WRITTEN)
-@pytest.mark.beside
 def test_a_single_thread_stays_alone(tmp_path, options):
     result = proc.traced([SINGLE / "lifecycle/alone"], tmp_path / "t.out", env=options).ok()
     assert result.stdout == "1\n" and "nothing lost;" in result.stderr
@@ -145,7 +138,6 @@ def test_a_single_thread_stays_alone(tmp_path, options):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("options", WRITTEN)
-@pytest.mark.beside
 def test_full_buffers_in_a_signal_handler(tmp_path, options):
     """They are written there, without what the handler may have interrupted; and there is an end to them."""
     program = SINGLE / "lifecycle/handler"
@@ -165,7 +157,6 @@ UNSEEN = "-DCREATE=((int(*)(pthread_t*,void*,void*(*)(void*),void*))dlsym(dlopen
 
 @pytest.mark.parametrize("process", ["first", "child"])
 @pytest.mark.parametrize("creation", ["seen", "unseen"])
-@pytest.mark.beside
 def test_threads_of_a_librarys_constructor(tmp_path, creation, process):
     """They are traced in every process, though the program never makes one; from their creation, if that could be seen."""
     flag = "-DCREATE=pthread_create" if creation == "seen" else UNSEEN
@@ -191,7 +182,6 @@ def test_threads_of_a_librarys_constructor(tmp_path, creation, process):
 # --- what another thread has in hand when a fork comes
 
 
-@pytest.mark.beside
 def test_a_fork_while_we_look_at_the_modules(tmp_path):
     """The child's loader is free."""
     program = proc.compile(SOURCES / "lifecycle/fork_in_the_loader.c", tmp_path / "program", "-D_GNU_SOURCE", "-rdynamic", "-ldl")
@@ -212,7 +202,6 @@ def is_idle(drain):
     return (drain / "syscall").read_text().startswith(f"{FUTEX} ")
 
 
-@pytest.mark.beside
 def test_what_was_given_up_is_not_done_later(tmp_path):
     """Nor from a path that is not there any more. The call that had begun is done when there is a reader again."""
     program = SINGLE / "lifecycle/gives_up"
@@ -236,7 +225,6 @@ def test_what_was_given_up_is_not_done_later(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.beside
 def test_processes_of_the_same_number(tmp_path):
     """The first process of each of four containers is number 1: while one writes, no other one writes there, too."""
     source = "#include <pthread.h>\n#include <stdio.h>\n" "static void *nothing(void *arg) { return arg; }\n"

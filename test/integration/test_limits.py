@@ -10,8 +10,6 @@ import pytest
 
 from lib import HOSTILE, PROGRAMS, ROOT, SINGLE, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 BUSY = [HOSTILE / "resources", "none"]
 
 

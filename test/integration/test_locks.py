@@ -139,7 +139,6 @@ def test_a_semaphore_where_a_lock_was(tmp_path):
     assert len({thread for pair in waits for thread in pair} | {thread for thread, _ in holds}) == 2 and len(lock) > 25, (waits, holds)
 
 
-@pytest.mark.beside
 def test_a_lent_token_is_no_deadlock(tmp_path):
     """Another thread may post the token that a waiting thread took itself."""
     result = proc.traced([PROGRAMS / "tokens", "lent", "50"], tmp_path / "t.out", env={"GOTRACE_HANG": "500ms"}, timeout=60).ok()
@@ -193,7 +192,6 @@ def test_a_long_wait_keeps_a_lock_hot(tmp_path):
     check_holds(trace)
 
 
-@pytest.mark.beside
 def test_a_mutex_that_is_not_recoverable(tmp_path):
     """Each thread that locks it gets EOWNERDEAD, each time; glibc's trylock, which comes first here, keeps it."""
     program = SINGLE / "locks/not_recoverable"
@@ -242,7 +240,6 @@ def end(request):
 
 
 @pytest.mark.parametrize("case", DEADLOCKS, ids=lambda case: "-".join(map(str, case)))
-@pytest.mark.beside
 def test_deadlocks(tmp_path, case, end):
     """Told of on standard error, once, with stacks; and in what is recorded."""
     env = {"GOTRACE_HANG": "500ms"} | ({"GOTRACE_RING": "1M"} if end == "recorder" else {})
@@ -281,7 +278,6 @@ def test_deadlock_of_the_thread_that_a_deadly_signal_finds(tmp_path, case):
 
 
 @pytest.mark.parametrize("kind", ["mutex", "adaptive"])
-@pytest.mark.beside
 def test_holder_that_has_ended(tmp_path, kind):
     trace = tmp_path / "t.out"
     child = proc.spawn([PROGRAMS / "deadlocks", "ended", kind], env=proc.traced_env(trace, {"GOTRACE_HANG": "500ms"}),
@@ -293,7 +289,6 @@ def test_holder_that_has_ended(tmp_path, kind):
     assert re.search(r"DEADLOCK: a thread waits for a lock whose holder has ended:\n.* locks, held by thread \d+, which has ended\n", text), text
 
 
-@pytest.mark.beside
 def test_holder_that_was_the_first_thread(tmp_path):
     """It stays as a zombie, and with it the program's descriptors are gone from where they are looked for."""
     program = SINGLE / "locks/first_thread_left"
@@ -334,7 +329,6 @@ def test_one_holder_is_one_row(tmp_path):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.beside
 def test_what_is_merely_slow(tmp_path):
     """No deadlock is claimed where there is none: locks held long, waits with a timeout, idle threads."""
     running = {}
@@ -457,7 +451,6 @@ def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path):
         assert (found := re.search(row, text)) and float(found[1]) > 50, text
 
 
-@pytest.mark.beside
 def test_incident_of_a_deadlock(tmp_path):
     child = incident("deadlock", tmp_path / "t.out", GOTRACE_HANG="500ms")
     assert "DEADLOCK" in child.stderr.readline()

@@ -11,8 +11,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "scripts/gotrace"
 SNOOZE = ["nanosleep", "snooze"]
 

@@ -6,8 +6,6 @@ import pytest
 
 from lib import ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 MAN = ROOT / "scripts/man"
 TOOL = ROOT / "scripts/tool"
 GOTRACE = ROOT / "scripts/gotrace"

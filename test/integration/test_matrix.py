@@ -15,7 +15,7 @@ import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, matrix, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.limit(120)]
+pytestmark = pytest.mark.limit(120)
 
 GOTRACE = ROOT / "build/gotrace"
 PROGRAM = PROGRAMS / "matrix"

@@ -17,8 +17,6 @@ from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
 from lib.reports import GOTRACE
 from lib.seeds import seeded
 
-pytestmark = pytest.mark.beside
-
 CHURN = PROGRAMS / "churn"
 LONG = os.environ.get("CHURN") == "long"
 SIZES = {  # as in CI; long

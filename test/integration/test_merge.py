@@ -19,7 +19,6 @@ MERGES = int(os.environ.get("FUZZ_MERGES", "4"))  # of each format; test/README.
 FIRST = int(os.environ.get("FUZZ_FIRST", "1"))
 CLOCK = 50_000  # ns between our clock and the program's, at most, where nothing comes between
 
-pytestmark = pytest.mark.beside
 formats = pytest.mark.parametrize("format", gotools.some("go1.5", "go1.22", "go1.26"))
 
 

@@ -7,8 +7,6 @@ import pytest
 from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
 from test_symbolize_later import LIBRARY
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "scripts/gotrace"
 LATER = {"GOTRACE_NAMES": "later"}
 MAIN = SOURCES / "names_later/waits.c"

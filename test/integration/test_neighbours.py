@@ -11,7 +11,7 @@ import pytest
 
 from lib import LIBRARY, PROGRAMS, SINGLE, SOURCES, gotools, proc
 
-pytestmark = [pytest.mark.foreign, pytest.mark.beside]
+pytestmark = pytest.mark.foreign
 
 SANITIZERS = ["address", "thread", "undefined"]
 THREADS = "test/prog/threads.c"

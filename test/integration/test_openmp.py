@@ -28,8 +28,6 @@ LEAVES = {
 LOCKS = {"lock", "nest_lock", "critical", "named"}
 
 
-
-
 def compile_with(compiler, output, *sources):
     return proc.run([compiler, *FLAGS, "-o", output, *sources])
 

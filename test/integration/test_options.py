@@ -14,8 +14,6 @@ import pytest
 from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
 from lib.reports import GOTRACE
 
-pytestmark = pytest.mark.beside
-
 THREADS = [PROGRAMS / "threads", "4"]
 
 

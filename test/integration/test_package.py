@@ -12,8 +12,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 THREADS = PROGRAMS / "threads"
 TOOL = ROOT / "scripts/tool"
 COMMANDS = dict(re.findall(r'^    {"([a-z]+)", "([^"]*)"', (TOOL / "main.c").read_text(), re.M))  # with arguments

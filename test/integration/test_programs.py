@@ -10,8 +10,6 @@ import pytest
 from lib import ALL, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, proc
 from lib.seeds import seeded
 
-pytestmark = pytest.mark.beside
-
 SAME = ["dlerror", "kinds", "kinds contended", "oldcond", "iterates", "cancel", "cxx", "threads 100", "threads 1000 each", "yields 4 100"]
 ENDS = ["return", "exit", "_exit", "_Exit", "quick_exit", "abort", "thread-exit", "last-thread", "last-destructor", "last-flushes", "SYS_exit", "SYS_exit_group", "unseen", "exec", "fexecve", "execveat", "SYS_execve", "SIGTERM", "SIGINT"]
 KILLS = int(os.environ.get("KILL_RUNS", "4" if ALL else "2"))  # the claim in test/README.md is 100
@@ -165,7 +163,6 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
 
 
 @pytest.mark.measured
-@pytest.mark.alone
 def test_the_first_generations_are_short(tmp_path):
     """So that one that is killed early has left all but little: what gotrace-limits(7) says of that."""
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "2600ms"})

@@ -12,8 +12,6 @@ import pytest
 
 from lib import BUILT, LIBC, PROGRAMS, ROOT, SOURCES, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "build/gotrace"
 KNOWN = range(9, 15)  # of 3.N
 # Those of this machine; or of GOTRACE_TEST_PYTHONS, paths with colons between them, which end in python3.N each.

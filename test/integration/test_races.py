@@ -4,8 +4,6 @@ import pytest
 
 from lib import ROOT, proc
 
-pytestmark = pytest.mark.beside
-
 
 @pytest.mark.parametrize("restart", [[], ["restart"]], ids=["generations", "recordings"])
 def test_no_data_race(tmp_path, restart):

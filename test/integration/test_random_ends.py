@@ -14,8 +14,6 @@ import pytest
 
 from lib import HOSTILE, PROGRAMS, cut, gotools, proc, seeds
 
-pytestmark = pytest.mark.beside
-
 RUNS = int(os.environ.get("RANDOM_ENDS", "15"))  # the claim in test/README.md is 1000
 BATCH = 20  # runs whose traces are read together
 

@@ -11,8 +11,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 TEXT = (ROOT / "README.md").read_text()
 FIRST, OWN = re.findall(r"```sh\n(.*?)```", TEXT, re.S)
 GOTRACE = ROOT / "scripts/gotrace"

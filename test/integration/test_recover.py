@@ -22,7 +22,6 @@ from lib.seeds import seeded
 
 KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 pytestmark = [
-    pytest.mark.beside,
     pytest.mark.skipif(AARCH64 or KERNEL < (5, 14), reason="neither qemu nor an older kernel takes space beforehand"),
 ]
 

@@ -106,7 +106,6 @@ def test_profiles(traced, format, program):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("format", gotools.some(of=["go1.21", "go1.23", "go1.26"]))
-@pytest.mark.beside
 def test_scheduler_profile(tmp_path, format):
     trace = tmp_path / "t.out"
     proc.run([UNIT_TESTS / "stress", 500, format, trace], timeout=60).ok()
@@ -261,7 +260,6 @@ def test_commands_bring_the_file_up_to_now(tmp_path, idle, format, ring):
 
 
 @pytest.mark.parametrize("format", gotools.some("go1.5"))
-@pytest.mark.beside
 def test_one_that_was_killed_has_no_end(tmp_path, idle, format):
     trace = tmp_path / "t.out"
     child = proc.spawn([idle, "60000"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
@@ -294,7 +292,6 @@ def test_rows_and_order(traced):
     assert all(row.longest <= 1.001 * row.ns and row.count >= 1 for row in rows)
 
 
-@pytest.mark.beside
 def test_wrappers_are_not_the_place(traced):
     """A lock of std::mutex was taken by whoever called it."""
     program = SINGLE / "reports/wrapped"
@@ -306,7 +303,6 @@ def test_wrappers_are_not_the_place(traced):
 @pytest.mark.parametrize(
     "argv", [["top"], ["info"], ["top", "--kind=x", "t"], ["top", "-n", "0", "t"], ["top", "--cum", "--by-thread", "t"]]
 )
-@pytest.mark.beside
 def test_wrong_use(argv):
     result = proc.run([GOTRACE, *argv])
     assert result.returncode == 2 and result.stdout == "" and result.stderr.startswith("gotrace: "), result
@@ -424,7 +420,6 @@ def test_names_do_not_control_the_terminal(traced):
             assert "?[31mred?" in text and "\033" not in text, text
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("format", gotools.some(of=["go1.21", "go1.22", "go1.23", "go1.25", "go1.26"]))
 def test_cut(traced, tmp_path, format):
     """Wherever the file ends: whole generations, which Go's tool takes as a trace, are reported, and the rest is counted."""
@@ -459,7 +454,6 @@ def test_not_a_trace(tmp_path):
             assert result.returncode == 1 and "is not a Go execution trace" in result.stderr
 
 
-@pytest.mark.beside
 @pytest.mark.long
 def test_damaged_files_are_survived(traced, tmp_path):
     """Bytes changed at random: a message or a report, never a touch of what is not its own. `make asan`."""

@@ -11,8 +11,6 @@ import pytest
 
 from lib import HOSTILE, PROGRAMS, ROOT, SINGLE, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 CONTROL = PROGRAMS / "control"
 CRASHES = HOSTILE / "crashes"
 COMMAND = ROOT / "build/gotrace"
@@ -98,7 +96,6 @@ def test_snapshots_under_load(tmp_path, format):
 
 
 @pytest.mark.measured
-@pytest.mark.alone
 def test_what_is_older_is_forgotten(tmp_path):
     """What is left are whole generations, of a second, and the one under way, with all that happened since their begin."""
     program, poked = Running(tmp_path, "idle", GOTRACE_RING="1s,32M"), []
@@ -118,7 +115,6 @@ def test_what_is_older_is_forgotten(tmp_path):
 @pytest.mark.measured
 @pytest.mark.limit(300)
 @pytest.mark.long
-@pytest.mark.alone
 def test_memory(tmp_path):
     """The recorder stays within its bound, whatever the program does.
 
@@ -168,7 +164,6 @@ def test_idle_program_is_hardly_woken(tmp_path):
 
 
 @pytest.mark.measured
-@pytest.mark.alone
 def test_idle_program(tmp_path):
     """Whose threads have done nothing since before the recorder's memory begins."""
     program = Running(tmp_path, "idle", GOTRACE_RING="1s")
@@ -279,7 +274,7 @@ def test_start_and_stop(tmp_path):
     read_by_all("go1.23", tmp_path.iterdir())
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_exit(traced):
     """A program that ends leaves its last moments."""
     result = traced([PROGRAMS / "truth"], env={"GOTRACE_RING": "30s"}).ok()

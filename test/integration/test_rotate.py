@@ -14,8 +14,6 @@ import pytest
 
 from lib import AARCH64, BUILT, PROGRAMS, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = BUILT / "gotrace"
 ROTATED = PROGRAMS / "rotated"  # it says what has happened
 

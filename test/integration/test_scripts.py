@@ -11,8 +11,6 @@ import pytest
 
 from lib import ROOT, proc
 
-pytestmark = pytest.mark.beside
-
 
 def test_steps(tmp_path):
     """A line for each; of the one that fails the end of what it said, and where the rest is."""
@@ -65,8 +63,7 @@ def test_a_failure_is_named_at_once(tmp_path):
     """Before the last test is over, also where -q shows nothing but dots and two processes run them."""
     shutil.copy(ROOT / "test/conftest.py", tmp_path)  # a copy: tests wait for each other by its file
     (tmp_path / "test_it.py").write_text(
-        "import pathlib, pytest, time\n"
-        "pytestmark = pytest.mark.beside\n"
+        "import pathlib, time\n"
         "def test_fails(): assert 'a' == 'b'\n"
         "def test_waits():\n"
         "    while not pathlib.Path('seen').exists(): time.sleep(0.02)\n"
@@ -124,7 +121,7 @@ def test_no_more_than_five_are_flaky(gate, flaky, status):
 
 
 def test_what_fails_twice_fails_the_run(gate):
-    status, said = gate("def test_it(): assert not run()\n@pytest.mark.beside\ndef test_right(): pass\ndef test_late(): assert run() > 1\n")
+    status, said = gate("def test_it(): assert not run()\n@pytest.mark.alone\ndef test_right(): pass\ndef test_late(): assert run() > 1\n")
     assert status == 1 and said.endswith("\n1 passed, 1 failed, 1 flaky, 0 skipped\n"), said
     assert "\nFAILED test/test_it.py::test_it: assert not 1\n" in said
 

@@ -8,8 +8,6 @@ import pytest
 from lib import PROGRAMS, gotools, proc
 from lib.reports import GOTRACE
 
-pytestmark = pytest.mark.beside
-
 THREADS = [PROGRAMS / "threads", "4"]
 VICTIM = b"somebody's file\n" * 1000
 NOBODY = 65534

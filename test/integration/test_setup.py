@@ -11,7 +11,7 @@ import pytest
 
 from lib import AARCH64, BUILT, LIBRARY, PROGRAMS, gotools, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.skipif(AARCH64, reason="qemu has a kernel and a CPU of its own")]
+pytestmark = pytest.mark.skipif(AARCH64, reason="qemu has a kernel and a CPU of its own")
 
 GOTRACE = BUILT / "gotrace"
 SECRET = "name-of-a-secret"

@@ -43,7 +43,6 @@ def traced_env(tmp_path, **env):
     return {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": str(tmp_path / "t.out"), **env}
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 @pytest.mark.parametrize("name", DEADLY)
 def test_nothing_is_lost(tmp_path, name, format):
@@ -62,7 +61,6 @@ def test_nothing_is_lost(tmp_path, name, format):
     assert proc.run([GOTRACE, "info", tmp_path / "t.out"]).ok()
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     "way, status, said",
     [("handles", 4, "handled 15\n"), ("waits", 3, "got 15\n"), ("asks", -15, "default 1, again 1\n")],
@@ -74,7 +72,6 @@ def test_as_bare(tmp_path, way, status, said, switches):
     assert told(tmp_path, way, signal.SIGTERM, traced_env(tmp_path, **switches))[:2] == (status, said)
 
 
-@pytest.mark.beside
 def test_ignored_stays_ignored(tmp_path):
     child = start(tmp_path, "ignores", traced_env(tmp_path))
     before = count(tmp_path / "journal")
@@ -100,7 +97,6 @@ ACTIONS = PROGRAMS.parent / "hostile/actions"
 WAYS = re.findall(r'{"(\w+)", \w+}', (ROOT / "test/hostile/actions.c").read_text())
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("switches", [{}, {"GOTRACE_RING": "1M"}], ids=str)
 @pytest.mark.parametrize("way", WAYS)
 def test_actions(tmp_path, way, switches):
@@ -112,7 +108,6 @@ def test_actions(tmp_path, way, switches):
     assert (traced.returncode, traced.stdout) == (bare.returncode, bare.stdout), traced
 
 
-@pytest.mark.beside
 def test_no_environment_at_all(tmp_path):
     """A library's constructor, before ours, has cleared it."""
     flags = ["-shared", "-fPIC"]

@@ -9,8 +9,6 @@ import pytest
 from lib import PROGRAMS, SINGLE, gotools, proc
 from lib.reports import GOTRACE
 
-pytestmark = pytest.mark.beside
-
 THREADS = PROGRAMS / "threads"
 TCL = f"puts [exec {THREADS} 4]"  # Tcl's exec takes a line on standard error for a failure
 SHELL = f'x=$("{THREADS}" 4 2>&1); echo "got $x"'

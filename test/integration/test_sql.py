@@ -101,7 +101,6 @@ def test_waits(traced, format):
 @pytest.mark.parametrize("sched", ["off", "on"])
 @pytest.mark.parametrize("program", ["truth", "rounds", "unended"])
 @pytest.mark.parametrize("format", gotools.some("go1.5", of=["go1.5", "go1.21", "go1.23", "go1.26"]))
-@pytest.mark.beside
 def test_sums(traced, format, program, sched):
     """Those of each kind, of `gotrace top`: as many, and their time to the nanosecond."""
     trace = record(traced, format, program, GOTRACE_SCHED=sched, GOTRACE_SYSCALLS="all").trace
@@ -127,7 +126,6 @@ def test_sums(traced, format, program, sched):
         assert sum(row[f"{kind}_ns"] for kind in ["running", *KINDS]) == row["lived_ns"], row
 
 
-@pytest.mark.beside
 def test_places(trace):
     """As `gotrace top` prints them."""
     places = {row["place"] for row in sql(trace, "SELECT place FROM waits_by_place WHERE kind = 'sync'")}
@@ -176,7 +174,6 @@ def test_holds(tmp_path, format):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("format", gotools.some(of=NAMED))
-@pytest.mark.beside
 def test_annotations(traced, format):
     """Tasks, regions and logs of test/prog/annotations.c: how many, and how long."""
     result = record(traced, format, "annotations")
@@ -201,7 +198,6 @@ def test_annotations(traced, format):
 
 
 @formats
-@pytest.mark.beside
 def test_heap(traced, format):
     result = record(traced, format, "heap", "curve")
     live = int(re.search(r"^end (\d+)$", result.stdout, re.M)[1])
@@ -225,7 +221,6 @@ def test_samples(traced, format):
 
 
 @pytest.mark.measured
-@pytest.mark.beside
 def test_shares(traced):
     """As `gotrace info` prints them; and of what they are the sum."""
     trace = traced([PROGRAMS / "truth"]).ok().trace
@@ -254,7 +249,6 @@ def go_trace(tmp_path_factory):
 
 @pytest.mark.measured
 @pytest.mark.limit(150)
-@pytest.mark.beside
 def test_go_programs(go_trace):
     """The traces that Go programs write of themselves."""
     assert sql(go_trace, "SELECT name, ended FROM tasks") == [{"name": "work", "ended": 1}]
@@ -286,7 +280,6 @@ def test_every_go(tmp_path):
 # --- the database
 
 
-@pytest.mark.beside
 def test_used_again(copy):
     """Until the trace changes, or another version has made it."""
     database = f"{copy}.db"
@@ -307,7 +300,6 @@ def test_used_again(copy):
     assert left(os.path.dirname(copy)) == ["t.out", "t.out.db"]
 
 
-@pytest.mark.beside
 def test_nameless_threads(trace):
     """Are known by their routines in a list of the longest waits, waiters and wakers alike."""
     rows = sql(trace, "SELECT thread, waker_tid, waker FROM longest_waits WHERE tid NOT NULL")
@@ -315,7 +307,6 @@ def test_nameless_threads(trace):
     assert all(row["waker"] for row in rows if row["waker_tid"]), rows
 
 
-@pytest.mark.beside
 def test_made_anew_by_other_rules(copy, tmp_path):
     """For places are by the user's rules, too."""
     rules, database = tmp_path / "rules", f"{copy}.db"
@@ -333,7 +324,6 @@ def test_made_anew_by_other_rules(copy, tmp_path):
     assert asked("")[0] == 1
 
 
-@pytest.mark.beside
 def test_one_of_ours_that_is_damaged(copy):
     """Cut behind its header, it is made anew."""
     ask(copy, "SELECT 1").ok()
@@ -341,7 +331,6 @@ def test_one_of_ours_that_is_damaged(copy):
     assert sql(copy, "SELECT count(*) AS n FROM waits")[0]["n"] > 10
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("what", ["text", "empty", "database", "trace", "directory", "fifo"])
 def test_what_is_not_ours_stays(copy, what):
     database = f"{copy}.db"
@@ -365,7 +354,6 @@ def test_what_is_not_ours_stays(copy, what):
     assert result.returncode == 1 and "is no database" in result.stderr
 
 
-@pytest.mark.beside
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_directory_that_is_not_writable(copy, tmp_path):
     """In a temporary place, where no file stays."""
@@ -379,7 +367,6 @@ def test_directory_that_is_not_writable(copy, tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-@pytest.mark.beside
 def test_full_disk(large, tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", tmp_path], check=True)
     try:
@@ -390,7 +377,6 @@ def test_full_disk(large, tmp_path):
         subprocess.run(["umount", tmp_path], check=True)
 
 
-@pytest.mark.beside
 def test_ended_by_a_limit(large, tmp_path):
     """A signal in the middle of the import: no half database stays."""
     proc.run([GOTRACE, "sql", "-o", tmp_path / "whole.db", large, "SELECT 1"], timeout=50).ok()
@@ -402,7 +388,6 @@ def test_ended_by_a_limit(large, tmp_path):
     assert left(tmp_path) == []
 
 
-@pytest.mark.beside
 def test_ctrl_c(large, tmp_path):
     """In the middle of the import, whose file has another name then."""
     ends = []
@@ -425,7 +410,6 @@ def sql_of(database, statement):
     return rows
 
 
-@pytest.mark.beside
 def test_many_rows(large, tmp_path):
     """Whatever is written many at a time is all there, in its order; and SQLite finds it sound."""
     ask(large, "SELECT 1", "-o", tmp_path / "t.db").ok()
@@ -441,7 +425,6 @@ def test_many_rows(large, tmp_path):
 # --- bad input
 
 
-@pytest.mark.beside
 def test_no_trace(tmp_path):
     """What is none is said to be none, at once, and leaves nothing."""
     (tmp_path / "text").write_text("SELECT" * 100)
@@ -458,7 +441,6 @@ def test_no_trace(tmp_path):
 
 
 @pytest.mark.parametrize("format", gotools.some(of=["go1.11", "go1.21", "go1.22", "go1.23", "go1.26"]))
-@pytest.mark.beside
 def test_cut(traced, format):
     trace = record(traced, format, "truth").trace
     whole = sql(trace, "SELECT whole, lost_bytes, (SELECT count(*) FROM waits) AS waits FROM trace")[0]
@@ -469,7 +451,6 @@ def test_cut(traced, format):
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.26"])
-@pytest.mark.beside
 def test_damaged(traced, format, tmp_path):
     """A line that says so, or what can be read; nothing else, and no half database."""
     good = record(traced, format, "truth").trace.read_bytes()
@@ -489,7 +470,6 @@ def test_damaged(traced, format, tmp_path):
 # --- statements and answers
 
 
-@pytest.mark.beside
 def test_answers(trace):
     """As a table, as JSON, as CSV."""
     statement = """SELECT 1 AS n, 'a "b", c' AS "the text", NULL AS empty, 2.5 AS x UNION ALL SELECT 22, 'é' || char(10), '', -1"""
@@ -506,7 +486,6 @@ def test_answers(trace):
     assert ask(trace, many).ok().stdout.split() == ["x", *map(str, range(1, 2501))]
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     "statement, message",
     [
@@ -525,13 +504,11 @@ def test_errors(trace, statement, message):
         assert result.stderr.startswith("gotrace: sql: ") and message in result.stderr, result
 
 
-@pytest.mark.beside
 def test_usage(trace):
     for argv in [], [trace, "SELECT 1", "SELECT 2"], ["--xml", trace]:
         assert proc.run([GOTRACE, "sql", *argv]).returncode == 2
 
 
-@pytest.mark.beside
 def test_standard_input(trace):
     """Several statements, on lines as they come; the last one needs no semicolon, and an error is the end."""
     text = "SELECT 1\n  AS a; SELECT 2 AS b;\n-- a comment; with one\nSELECT ';' AS c;\n\nSELECT 4 AS d"
@@ -542,7 +519,6 @@ def test_standard_input(trace):
     assert (result.returncode, result.stdout) == (1, "a\n1\n") and "syntax error" in result.stderr
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("path", ["", pytest.param(os.environ["PATH"], marks=pytest.mark.needs("sqlite3"))])
 def test_prompt(trace, path):
     """On a terminal: our own, or that of sqlite3, which may only read."""
@@ -571,7 +547,6 @@ def test_prompt(trace, path):
     os.close(terminal)
 
 
-@pytest.mark.beside
 def test_without_the_library(trace, tmp_path):
     """A line that says what to install; everything else goes without, and the traced programs' library knows nothing of it."""
     (tmp_path / "libsqlite3.so.0").write_text("none")
@@ -593,7 +568,6 @@ def tables(trace):
     return {name: [row["name"] for row in sql(trace, f"SELECT name FROM pragma_table_info('{name}')")] for name in names}
 
 
-@pytest.mark.beside
 def test_man_page(trace):
     """Has every table and view with all columns, and those are what can be asked for."""
     said = {name: columns.split(", ") for name, columns in re.findall(r"^\*\*(\w+)\*\*\n:   `([\w, ]+)`\. ", PAGE, re.M)}

@@ -18,8 +18,6 @@ from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, proc
 from lib.reports import ns_of, without_cancellation
 from lib.seeds import seeded
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "build/gotrace"
 DEADLOCK = 3
 RUNS = int(os.environ.get("STACKS_RUNS", "60"))
@@ -664,7 +662,6 @@ def test_killed_in_the_middle(asleep, sig):
 @pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.parametrize(("threads", "looks"), [(200, 10), (3000, 2)])
-@pytest.mark.alone
 @pytest.mark.long
 def test_many_threads_stand_still_for_a_moment_each(threads, looks):
     with Program(PROGRAMS / "deadlocks", "crowd", "mutex", threads) as program:

@@ -31,7 +31,6 @@ def waits_ms(events):
     return waits
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     "way, env",
     [*((way, {}) for way in WAYS), *(pytest.param(way, env, marks=pytest.mark.long) for way in ("nanosleep", "poll") for env in MORE)],  # a wait and a call

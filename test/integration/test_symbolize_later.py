@@ -12,8 +12,6 @@ import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "scripts/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
 LIBRARY = """

@@ -10,8 +10,6 @@ import pytest
 from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
 from lib.reports import GOTRACE
 
-pytestmark = pytest.mark.beside
-
 SOURCE = """
 #include <time.h>
 static inline __attribute__((always_inline)) void inner(void)

@@ -9,7 +9,7 @@ import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.limit(300)]
+pytestmark = pytest.mark.limit(300)
 
 WAYS = ["threads", "first", "alone", "crash"]
 OPTIONS = {

@@ -8,8 +8,6 @@ import pytest
 from lib import PROGRAMS, ROOT, proc
 from lib.reports import table
 
-pytestmark = pytest.mark.beside
-
 GOTRACE = ROOT / "build/gotrace"
 
 

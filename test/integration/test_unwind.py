@@ -9,7 +9,6 @@ import pytest
 from lib import AARCH64, BUILT, LIBC, ROOT, SINGLE, SOURCES, gotools, proc
 
 pytestmark = [
-    pytest.mark.beside,
     pytest.mark.skipif(LIBC < 35, reason="the checker looks for modules by _dl_find_object, of glibc 2.35"),
 ]
 

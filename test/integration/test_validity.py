@@ -13,7 +13,6 @@ FUZZ = BUILD / "test/fuzz/schedules"
 SEED = int(os.environ.get("FUZZ_FIRST", "1"))
 BROKEN = int(os.environ.get("FUZZ_BROKEN", "40"))  # files of each format
 
-pytestmark = pytest.mark.beside
 formats = pytest.mark.parametrize("format", gotools.some("go1.5", "go1.22", "go1.26"))
 
 

@@ -38,7 +38,6 @@ def test_no_wait_no_event(traced, row):
     assert not truth.slices(events)[born]
 
 
-@pytest.mark.beside
 def test_same_results(traced):
     rows = truth.rows("waits", "timed", "quiet")
     bare = truth.results(proc.run([WAITS, *rows]).ok())
@@ -85,7 +84,6 @@ def test_futexes_are_called_what_they_are(traced, row, leaves):
 
 
 @pytest.mark.parametrize("call", ["sem_wait(&sem)", "sem_timedwait(&sem, &until)", "sem_clockwait(&sem, CLOCK_MONOTONIC, &until)"])
-@pytest.mark.beside
 def test_who_is_to_be_cancelled_takes_no_token(traced, tmp_path, call):
     """Though there is one, and nothing to wait for: these are cancellation points or not, as libc has it."""
     program = proc.compile(SOURCES / "waits/cancelled.c", tmp_path / "cancelled", f"-DCALL={call}")

@@ -19,8 +19,6 @@ FORMATS = [format for format in gotools.FORMATS if int(format.removeprefix("go1.
 Wait = collections.namedtuple("Wait", "kind memory waiter waker since until")
 Arrow = collections.namedtuple("Arrow", "waker waiter function at")
 
-pytestmark = pytest.mark.beside
-
 
 def waits_of(said):
     """What prog/wakers.c says."""

@@ -83,7 +83,6 @@ def known_gain(traced, *what):
     assert not (wrong := attempt(traced, *what)), wrong
 
 
-@pytest.mark.beside
 def test_scenarios():
     """The program lists 20 scenarios. At least 10 mislead a reader who looks at the longest wait."""
     listed = proc.run([PROGRAMS / "whys"]).ok().stdout
@@ -270,7 +269,6 @@ def test_wakers_that_nobody_knows(traced):
     assert slept >= 300_000_000 and "unknown_wakers" not in report and not report["inferred_wakers"], report["path"]
 
 
-@pytest.mark.beside
 def test_descriptors_of_too_many(traced):
     """That nobody looked who ended their waits is said."""
     trace = traced(["/usr/bin/python3", SOURCES / "why/crowd.py"]).ok().trace
@@ -767,7 +765,6 @@ def test_path_is_the_interval(traced, format, program):
 
 
 @formats
-@pytest.mark.beside
 def test_path_of_any_schedule(tmp_path, format):
     """Schedules of test/fuzz/schedules.c, with clocks that disagree, superfluous wake-ups and lost threads."""
     proc.run([ROOT / "build/test/fuzz/schedules", format, 1, 20, tmp_path], timeout=60).ok()
@@ -891,7 +888,6 @@ def test_thread(traced):
     assert error.returncode == 1 and "such threads" in error.stderr
 
 
-@pytest.mark.beside
 def test_short_names(traced, tmp_path):
     """Of threads and pools, as other reports have them; --wide shows all, and so does what is for programs."""
     trace = traced([proc.compile(SOURCES / "why/template.cc", tmp_path / "prog", "-std=c++11", compiler="g++")]).ok().trace
@@ -994,19 +990,16 @@ def test_rare_and_long(tmp_path):
     "argv, status",
     [(["--help"], 0), ([], 2), (["--from=x", "t"], 2), (["--bad", "t"], 2), (["/does/not/exist"], 1), (["--from=1d", "t"], 2), (["--frames=0", "t"], 2), (["--skip=(", "t"], 2)],
 )
-@pytest.mark.beside
 def test_usage(argv, status):
     assert proc.run([GOTRACE, "why", *argv]).returncode == status
 
 
-@pytest.mark.beside
 def test_nothing_recorded_there(traced):
     trace = traced([PROGRAMS / "whys", "settling"]).ok().trace
     result = proc.run([GOTRACE, "why", "--from=1000", trace])
     assert result.returncode == 1 and "nothing is recorded" in result.stderr
 
 
-@pytest.mark.beside
 def test_cut_file(traced, tmp_path):
     """Where a file ends in the middle there are waits that nobody ended."""
     whole = traced([PROGRAMS / "whys", "turns"], env={"GOTRACE_FORMAT": "go1.21"}).ok().trace.read_bytes()

@@ -9,8 +9,6 @@ import pytest
 from lib import SINGLE, SOURCES, proc
 from lib.reports import GOTRACE
 
-pytestmark = pytest.mark.beside
-
 END_MS = 200
 
 

@@ -23,7 +23,6 @@ def export(trace, to, *options):
     return trace.with_suffix(EXTENSIONS[to])
 
 
-
 def go_pprof(profile, *options):
     """What `go tool pprof -top` prints: flat ns by function."""
     argv = [gotools.compiler(), "tool", "pprof", "-top", "-unit=ns", "-nodecount=100000", "-nodefraction=0", *options, profile]

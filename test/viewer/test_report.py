@@ -12,7 +12,7 @@ import pytest
 
 from lib import PROGRAMS, ROOT, SINGLE, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.needs("chromium-headless-shell|chromium"), pytest.mark.limit(240)]
+pytestmark = [pytest.mark.needs("chromium-headless-shell|chromium"), pytest.mark.limit(240)]
 
 HERE = pathlib.Path(__file__).parent
 GOTRACE = ROOT / "build/gotrace"

@@ -18,7 +18,7 @@ import pytest
 from lib import PROGRAMS, ROOT, gotools, proc
 from lib.exported import export
 
-pytestmark = [pytest.mark.beside, pytest.mark.needs("chromium-headless-shell|chromium")]
+pytestmark = pytest.mark.needs("chromium-headless-shell|chromium")
 
 HERE = pathlib.Path(__file__).parent
 NAMED = {"usertasks": ["request", "query"], "userregions": ["parse", "compute", "outer"]}  # by test/prog/annotations.c
