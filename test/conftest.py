@@ -18,7 +18,7 @@ import signal
 
 import pytest
 
-from lib import AARCH64, ALL, LIBRARY, UNIT_TESTS, classes, gotools, proc, results
+from lib import AARCH64, ALL, LIBRARY, SOURCES, UNIT_TESTS, classes, gotools, proc, results
 
 LIMIT = 180  # what takes 10 s on an idle machine ends in time where sixty processes want two CPUs
 INSIDE = "GOTRACE_TEST_BUILD" in os.environ  # a test of test_debug.py, which waits for the others itself
@@ -201,6 +201,13 @@ def traced(tmp_path):
         return proc.traced(argv, trace, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def slow_disk(tmp_path_factory):
+    """Variables for a traced program, for which each fsync takes 2 ms."""
+    library = proc.compile(SOURCES / "disk/slow.c", tmp_path_factory.mktemp("disk") / "slow.so", "-shared", "-fPIC")
+    return {"LD_PRELOAD": f"{LIBRARY} {library}"}
 
 
 @pytest.fixture(params=["1.23", "newest"])

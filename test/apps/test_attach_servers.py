@@ -339,6 +339,7 @@ def holdings(pid):
 
 @pytest.mark.alone
 @pytest.mark.chance
+@pytest.mark.long
 def test_again_and_again(program):
     """To one process, which does not grow by that."""
     trace, took, early = program.cwd / "t.out", [], None

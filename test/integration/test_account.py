@@ -125,6 +125,7 @@ def test_counts(tmp_path):
 
 
 @pytest.mark.measured
+@pytest.mark.long
 def test_recordings_in_a_running_program(tmp_path):
     """Each tells what was used in it, and nothing from before."""
     program = Running(MIXED, tmp_path / "%n.out", GOTRACE_START="manual")
@@ -317,6 +318,7 @@ def test_bounded_work(tmp_path):
 
 
 @pytest.mark.measured
+@pytest.mark.long
 def test_idle_program_writes_nothing_more(tmp_path):
     short, long = (Running(["sleep=0"], tmp_path / f"{name}.out", GOTRACE_FORMAT="go1.21") for name in ("short", "long"))
     for program, seconds in (short, 1.5), (long, 3):

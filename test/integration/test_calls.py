@@ -100,6 +100,7 @@ def test_cancellation(traced, program, at_least, env):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("program", VARIANTS)
+@pytest.mark.long
 def test_other_names(traced, program):
     """__read_chk, pread64, …: the calls of the same program, all rows in one run; the same slices and results."""
     ending, at_least = VARIANTS[program]

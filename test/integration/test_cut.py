@@ -13,6 +13,7 @@ import pytest
 from lib import BUILD, PROGRAMS, ROOT, SOURCES, gotools, proc, reports
 from lib.pprof import varint
 from lib.spans import SLACK, check_readers, differences, event_counts, sums, window
+from lib.seeds import seeded
 
 GOTRACE = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
@@ -308,6 +309,7 @@ def test_a_part_that_begins_in_a_call_that_has_taken_a_p(tmp_path, format):
     check_readers(format, *parts)
 
 
+@pytest.mark.chance
 @pytest.mark.limit(3600)
 @pytest.mark.parametrize("format", gotools.some("go1.5", "go1.22", "go1.26"))
 def test_random_cuts(tmp_path, format):
@@ -494,13 +496,14 @@ def test_no_room(recorded, tmp_path, format, kilobytes, ignored):
     assert os.listdir(tmp_path) == ["o"] and (tmp_path / "o").read_text() == "mine"
 
 
+@pytest.mark.chance
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", gotools.some("go1.5", "go1.11", of=["go1.5", "go1.11", "go1.23", "go1.26"]))
 @pytest.mark.long
 def test_damaged_input(recorded, tmp_path, format):
     """Cut off anywhere, or with wrong bytes: a message or a result, and nothing read that is not there."""
     trace, _ = recorded(format)
-    data, chance = trace.read_bytes(), random.Random(1)
+    data, chance = trace.read_bytes(), seeded("FUZZ_FIRST", 1)
     command = SANITIZED if SANITIZED.exists() else GOTRACE
     bad, part = tmp_path / "bad.out", tmp_path / "part.out"
     for i in range(60):
@@ -560,11 +563,12 @@ def test_mended_events_are_counted(tmp_path, format, schedule):
     check_readers("go1.23", *parts)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", gotools.some("go1.5", of=[f for f in gotools.FORMATS if int(f.split(".")[1]) < 22]))
 def test_schedules_cut_off_and_converted(tmp_path, format):
     """Each random schedule ends somewhere in its second half, twice: in calls, collections, waits, in many threads."""
     proc.run([FUZZ, format, FIRST, 3 * CUTS, tmp_path], timeout=60).ok()
-    chance, parts = random.Random(FIRST), []
+    chance, parts = seeded("FUZZ_FIRST", 1), []
     for trace in sorted(tmp_path.glob("*.trace")):
         data = trace.read_bytes()
         for n in range(2):

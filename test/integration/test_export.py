@@ -437,6 +437,7 @@ def test_every_format(traced, format, to):
 
 
 @pytest.mark.limit(200)
+@pytest.mark.long
 def test_go_itself(tmp_path):
     """Goroutines take turns on threads: each has a row of its own."""
     for minor, go in gotools.versions().items():

@@ -59,6 +59,7 @@ def test_calls(traced, format):
 
 @pytest.mark.measured
 @pytest.mark.limit(600)
+@pytest.mark.long
 def test_calls_of_go_itself(tmp_path):
     """What the tools make of Go's own traces: mutexes are right, calls only from Go 1.26 on (`encoder/format/README.md`).
 
@@ -136,6 +137,7 @@ def test_stress(tmp_path, format, restart):
         assert not result.stdout, result.stdout[:2000]
 
 
+@pytest.mark.chance
 @pytest.mark.limit(3600)
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_schedules(tmp_path, format):

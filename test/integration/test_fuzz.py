@@ -6,7 +6,7 @@ import pytest
 
 from lib import ROOT, proc, seeds
 
-pytestmark = pytest.mark.needs("clang")
+pytestmark = [pytest.mark.chance, pytest.mark.needs("clang")]
 
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "2"))  # of each
 CORPUS = ROOT / "test/fuzz/corpus"

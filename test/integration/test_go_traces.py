@@ -5,7 +5,6 @@ import collections
 import functools
 import json
 import os
-import random
 import re
 import socket
 import subprocess
@@ -198,7 +197,7 @@ def test_parts(recorded, tmp_path, name):
     """Anywhere; and a part of a part."""
     trace, _ = recorded(name)
     format, length = format_of(trace), sums(trace)[None]
-    chance, parts = seeded("GOTRACE_FUZZ", 4711), []
+    chance, parts = seeded("FUZZ_FIRST", 4711), []
     for i in range(6):
         start, end = sorted(chance.sample(range(length), 2))
         parts.append((cut_ns(trace, tmp_path / f"{i}.out", start, end), trace, start, end))
@@ -363,11 +362,12 @@ def test_holes(tmp_path, format):
 DAMAGES = 12
 
 
+@pytest.mark.chance
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("name", ["everything", "experiment", "itself-1.19", "itself-1.21", "busy-1.22", "itself-1.26"])
 def test_damaged(recorded, tmp_path, name):
     """A message or a result, and no touch of what is not its own. More of it: DAMAGES."""
-    data, chance = recorded(name)[0].read_bytes(), random.Random(name)
+    data, chance = recorded(name)[0].read_bytes(), seeded("FUZZ_FIRST", 1)
     options = {"cut": ["--from=1ms", "--to=30ms"], "top": ["--kind=all", "--holders"], "why": [], "convert": ["--format=go1.21"]}
     bad, part = tmp_path / "bad.out", tmp_path / "part.out"
     for i in range(int(os.environ.get("DAMAGES", DAMAGES))):
@@ -417,11 +417,12 @@ def damages(data, chance):
     return data
 
 
+@pytest.mark.chance
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("format", gotools.some("go1.5", "go1.26"))
 def test_every_command_on_damaged_traces(tmp_path, format):
     """Of every kind of ours, each command in each way: a result, or a message and nothing else. More of it: DAMAGES."""
-    chance, bad = random.Random(format), tmp_path / "bad.out"
+    chance, bad = seeded("FUZZ_FIRST", 1), tmp_path / "bad.out"
     proc.run([FUZZ, format, 193, 1, tmp_path]).ok()
     (good,) = tmp_path.glob("*.trace")
     for argv in chance.choices(WAYS, k=2 * int(os.environ.get("DAMAGES", DAMAGES))):

@@ -25,6 +25,7 @@ def hung(request, tmp_path_factory):
 
 
 @pytest.mark.measured
+@pytest.mark.long
 def test_holder_is_not_idle_to_the_end(hung):
     """loader came back to its read again and again, but in the last one it holds what worker waits for."""
     trace, _ = hung

@@ -175,6 +175,7 @@ URGENT = [
 @pytest.mark.measured
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("env", URGENT, ids=" ".join)
+@pytest.mark.long
 def test_real_time_priorities(tmp_path, env):
     """None of its calls makes the most urgent thread wait for another one of the program, or for the tracer's."""
     program = ["taskset", "-c", min(os.sched_getaffinity(0)), HOSTILE / "urgent", 4000]
@@ -395,6 +396,7 @@ def test_fifo(tmp_path):
 
 
 @pytest.mark.limit(90)
+@pytest.mark.long
 def test_fifo_whose_reader_stands_still(tmp_path):
     """Threads wait for the writer, but not for ever; nor does the end of the process. No message says that all is well."""
     fifo, program = tmp_path / "fifo", [PROGRAMS / "yields", "4", "100000"]

@@ -97,6 +97,7 @@ def stuck_fifo(path):
 
 @pytest.mark.measured
 @pytest.mark.limit(150)
+@pytest.mark.long
 def test_nobody_waits_for_ever(tmp_path):
     """10 s in all, whatever it does, and however often; then it goes on, and what is missing is said."""
 
@@ -202,6 +203,7 @@ def is_idle(drain):
     return (drain / "syscall").read_text().startswith(f"{FUTEX} ")
 
 
+@pytest.mark.long
 def test_what_was_given_up_is_not_done_later(tmp_path):
     """Nor from a path that is not there any more. The call that had begun is done when there is a reader again."""
     program = SINGLE / "lifecycle/gives_up"

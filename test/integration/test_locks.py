@@ -442,11 +442,11 @@ def incident(fault, trace, **env):
 
 @pytest.mark.measured
 @pytest.mark.urgent
-def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path):
+def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path, slow_disk):
     """Those of gotrace-tutorial(7), each named by one command."""
     for fault, row in [("convoy", r"stats_lock\n +([\d.]+)%   worker, by count: running"), ("fsync", r"journal_lock\n +([\d.]+)%   .*append.*: fsync <- append \(")]:
         trace = tmp_path / f"{fault}.out"
-        proc.traced([PROGRAMS / "incidents", fault], trace).ok()
+        proc.traced([PROGRAMS / "incidents", fault], trace, env=slow_disk).ok()
         text = proc.run([GOTRACE, "top", "--holders", trace]).ok().stdout
         assert (found := re.search(row, text)) and float(found[1]) > 50, text
 

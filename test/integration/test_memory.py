@@ -81,6 +81,7 @@ def test_threads_that_wait(tmp_path):
 @pytest.mark.measured
 @pytest.mark.limit(7200 if LONG else 120)
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.long
 def test_forks_in_the_middle(tmp_path, mode):
     """What is being given back at a fork is the child's as much as the parent's: both go on."""
     sizes, trace, said = churn(tmp_path, mode, "forks")
@@ -95,6 +96,7 @@ def test_forks_in_the_middle(tmp_path, mode):
 @pytest.mark.limit(7200 if LONG else 120)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("libraries", [1, 2])
+@pytest.mark.long
 def test_libraries_that_come_and_go(tmp_path, mode, libraries):
     """One again and again; or two, that take turns at the same place."""
     names = [tmp_path / f"lib{i}.so" for i in range(libraries)]

@@ -11,6 +11,7 @@ import pytest
 
 from lib import BUILD, PROGRAMS, ROOT, gotools, proc, reports
 from lib.spans import SLACK, check_readers, differences, event_counts, sums, window
+from lib.seeds import seeded
 
 GOTRACE = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
@@ -275,12 +276,13 @@ def test_schedules_that_were_wrong(tmp_path, format, seeds, start, end):
     check_readers(format, all, check_part(all, tmp_path / "part.out", start, end))
 
 
+@pytest.mark.chance
 @pytest.mark.limit(600)
 @formats
 def test_random_schedules(tmp_path, format):
     """Traces of random schedules put together, parts of that, and parts of those: none is refused, and every sum is that of
     the inputs."""
-    chance = random.Random(FIRST)
+    chance = seeded("FUZZ_FIRST", 1)
     proc.run([FUZZ, format, FIRST, 2 * MERGES + 2, tmp_path], timeout=300).ok()
     traces, made = sorted(tmp_path.glob("*.trace")), []
     for i in range(MERGES):

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import pathlib
-import random
 import re
 import shutil
 import signal
@@ -766,13 +765,14 @@ def mutate(file, places, chance):
     return was
 
 
+@pytest.mark.chance
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", FAMILIES)
 def test_mutants_of_a_box(tmp_path, format, more):
     """Nothing that a sanitizer sees, whatever is in a box. Of each kind so many: MUTANTS."""
     kill(tmp_path, format=format, **more)
-    chance = random.Random(format)
+    chance = seeded("FUZZ_FIRST", 1)
     env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66", "UBSAN_OPTIONS": "print_stacktrace=1"}
     with open(tmp_path / "t.out.live", "r+b", buffering=0) as file:
         found = extents(file)

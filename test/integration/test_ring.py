@@ -146,6 +146,7 @@ def test_memory_beside_what_it_holds(tmp_path):
 
 
 @pytest.mark.measured
+@pytest.mark.long
 def test_idle_program_is_hardly_woken(tmp_path):
     """Once a second by the library's thread, says libgotrace(7), for 0.2 ms of CPU."""
     program = Running(tmp_path, "idle", GOTRACE_RING="30s")

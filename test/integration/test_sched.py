@@ -146,6 +146,7 @@ def test_flight_recorder(tmp_path, format):
 
 
 @pytest.mark.measured
+@pytest.mark.long
 def test_recordings_in_a_running_program(tmp_path):
     program = Running(["spin=3", "hidden=1"], tmp_path / "%n.out", GOTRACE_START="manual")
     for n in 1, 2:

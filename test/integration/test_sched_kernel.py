@@ -86,6 +86,7 @@ def run(request, tmp_path_factory):
     return trace, threads, counted
 
 
+@pytest.mark.long
 def test_states(run):
     """
     Within 2 % of the time; but where nothing says when a thread was woken, that is in its wait. And what the kernel saw

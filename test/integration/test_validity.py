@@ -1,13 +1,13 @@
 """`gotrace info --check`, and what is checked so before it is written: the verdict of Go's own reader on the same files."""
 
 import os
-import random
 import re
 
 import pytest
 
 from lib import BUILD, PROGRAMS, gotools, proc, wire
 from lib.reports import GOTRACE
+from lib.seeds import seeded
 
 FUZZ = BUILD / "test/fuzz/schedules"
 SEED = int(os.environ.get("FUZZ_FIRST", "1"))
@@ -47,11 +47,12 @@ def test_what_go_takes(tmp_path, format):
         assert check(trace)[0], check(trace)[1]
 
 
+@pytest.mark.chance
 @pytest.mark.limit(100)
 @formats
 def test_what_is_broken(tmp_path, format):
     """Files in which one thing is another one: an argument, an event, a batch, an entry of a table; or that are cut."""
-    chance, sources, traces = random.Random(SEED), schedules(tmp_path, format, 6), []
+    chance, sources, traces = seeded("FUZZ_FIRST", 1), schedules(tmp_path, format, 6), []
     for i in range(BROKEN):
         traces.append(tmp_path / f"{i}.broken")
         traces[-1].write_bytes(wire.broken(chance.choice(sources).read_bytes(), chance))

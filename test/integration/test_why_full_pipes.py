@@ -21,6 +21,7 @@ def test_work_between_writes(traced, mode, work):
     assert re.search(hint, " ".join(shown.split())), (changes, found, shown)
 
 
+@pytest.mark.long
 def test_the_work_saves_nothing():
     """What the page no longer promises: as long, to a tenth of what the work takes, with half of the work."""
     took = [min(float(proc.run([SINGLE / "why/backed_up", mode]).ok().stdout) for _ in range(3)) for mode in ("blocks", "half")]

@@ -17,6 +17,7 @@ def page(trace, *options):
     return proc.run([GOTRACE, "why", *options, trace], timeout=60).ok().stdout
 
 
+@pytest.mark.long
 def test_waits_that_decide_how_often_others_try(traced):
     """A thread tries a lock until it is free: no event tells that, and the replay tries as often with shorter holds."""
     tries = SINGLE / "why/tries"

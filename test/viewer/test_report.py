@@ -48,10 +48,10 @@ def look(page):
 
 
 @pytest.fixture(scope="module")
-def incident(tmp_path_factory):
+def incident(tmp_path_factory, slow_disk):
     """A server that holds a lock during fsync."""
     trace = tmp_path_factory.mktemp("report") / "t.out"
-    return proc.traced([PROGRAMS / "incidents", "fsync"], trace, env={"GOTRACE_CPU_HZ": "200"}).ok().trace
+    return proc.traced([PROGRAMS / "incidents", "fsync"], trace, env=slow_disk | {"GOTRACE_CPU_HZ": "200"}).ok().trace
 
 
 def test_what_a_program_did(incident):

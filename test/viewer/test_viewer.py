@@ -206,6 +206,7 @@ def test_pages_of_annotations(tmp_path, name):
 @pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.skipif(os.cpu_count() < 2, reason="threads move from one CPU to another")
+@pytest.mark.long
 def test_cpus(tmp_path):
     """With GOTRACE_SCHED "View trace by proc" shows the machine: a row for each CPU, and on it what ran there."""
     argv = [PROGRAMS / "account", "pinned=2", "spin=1", "brood=1"]
