@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from lib import ROOT, proc
+from long.mutants import MUTANTS
 
 
 def test_steps(tmp_path):
@@ -174,3 +175,9 @@ def test_make_shows_short_lines(tmp_path, option, shown):
     output = proc.run(["make", "--no-print-directory", "-C", ROOT, f"B={tmp_path}", "CC=cc", target, *filter(None, [option])]).ok().stdout
     assert output.startswith(shown.format(target)) and (option == "V=1" or output == shown.format(target)), output
     assert target.exists()
+
+
+@pytest.mark.parametrize("hook", MUTANTS)
+def test_what_long_mutants_breaks_is_there(hook):
+    _, file, text, *_ = MUTANTS[hook]
+    assert (ROOT / "preload/hooks" / file).read_text().count(text) == 1
