@@ -63,7 +63,7 @@ $(B)/%.o: %.c Makefile | $(B)/headers
 # Its symbol versions are assembly, which link-time optimization would put elsewhere.
 $(B)/preload/hooks/sync_cond.o: FRAMES += -fno-lto
 
-tests: programs asan tsan ## build all that ./scripts/test runs
+tests: programs asan tsan ## build what tests run: programs, and build/asan and build/tsan
 programs: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
@@ -89,7 +89,7 @@ debug: ## build what checks the rules of concurrency (encoder/base/debug.h) as i
 
 aarch64_root := $(B)/aarch64/root/usr
 aarch64: goal := programs ## build for aarch64 by a cross compiler, as build/aarch64/*; `scripts/deps all` has what that takes
-aarch64-dist: goal := dist ## build what `make dist` does for aarch64 likewise
+aarch64-dist: goal := dist ## build for aarch64 what `make dist` builds
 aarch64 aarch64-dist:
 	$(MAKE) B=build/aarch64 SO=build/aarch64/libgotrace.so CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ LDFLAGS='$(aarch64_root:%=-L%/lib/aarch64-linux-gnu)' \
 		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' $(goal)

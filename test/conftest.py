@@ -3,8 +3,8 @@
 A test fails after LIMIT seconds, or after the number in `@pytest.mark.limit(seconds)`; all processes it started
 through `lib.proc` are then killed with their process groups.
 
-`run.py` first runs the tests that come out alike however busy the machine is, a file in each of three processes. Then it
-runs the others, which are `measured` or `alone`, one after another. Where both kinds meet (`pytest -n 2`) a lock keeps them apart.
+`run.py` first runs the tests that are neither `measured` nor `alone`, in three processes. Then it runs the others, one after
+another. Where both kinds meet (`pytest -n 2`) a lock keeps them apart.
 
 With `--short` tests marked `long` are left out, and a test with several parameters is run with each value of each, not
 with each combination.
@@ -21,7 +21,7 @@ import pytest
 from lib import AARCH64, ALL, LIBRARY, SOURCES, UNIT_TESTS, classes, gotools, proc, results
 
 LIMIT = 180  # what takes 10 s on an idle machine ends in time where sixty processes want two CPUs
-INSIDE = "GOTRACE_TEST_BUILD" in os.environ  # a test of test_debug.py, which waits for the others itself
+INSIDE = "GOTRACE_TEST_BUILD" in os.environ  # the test that has started this pytest holds the lock
 SKIPPED = 77  # a unit test's exit status
 
 
@@ -38,12 +38,12 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
     config.addinivalue_line("markers", "long: is left out by --short")
     config.addinivalue_line("markers", "urgent: what the test runs has a real-time priority, where that is allowed")
-    config.addinivalue_line("markers", "alone: never beside another test; a measured test is never, either")
+    config.addinivalue_line("markers", "alone: no other test runs meanwhile; nor beside a measured test")
     if config.option.results and not hasattr(config, "workerinput"):
         config.pluginmanager.register(results.Results(config.option.results))
     if AARCH64:
         proc.use_cross_compilers()
-    # Who starts the tests in the background may have told them to ignore these, which programs inherit.
+    # A shell that starts the tests in the background may have these ignored, which traced programs would inherit.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -57,7 +57,7 @@ def _beside(item):
 
 
 def _values(item):
-    """What each `parametrize` gives this run of a test, and each fixture with parameters."""
+    """What this run of a test gets: a tuple for each `parametrize`, one for each fixture with parameters."""
     params = getattr(item, "callspec", None) and item.callspec.params or {}
     names = [mark.args[0] for mark in item.iter_markers("parametrize")]
     together = [tuple(n.strip() for n in (name.split(",") if isinstance(name, str) else name)) for name in names]
@@ -66,7 +66,7 @@ def _values(item):
 
 
 def _chosen(items):
-    """Of each short test the fewest runs, about, in which each value of each parameter is."""
+    """Of each test not marked `long` a few runs in which each value of each parameter occurs."""
     tests, chosen = {}, set()
     for item in items:
         if not item.get_closest_marker("long"):
@@ -91,7 +91,7 @@ def _wanted(items, option):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Files that have both kinds come after those that have nothing to wait for."""
+    """Tests that run beside others come first, and among them files that have no other test."""
     wanted = _wanted(items, config.option)
     config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
     items[:] = [item for item in items if item in wanted]
@@ -205,7 +205,7 @@ def traced(tmp_path):
 
 @pytest.fixture(scope="session")
 def slow_disk(tmp_path_factory):
-    """Variables for a traced program, for which each fsync takes 2 ms."""
+    """Variables for a traced program, each of whose fsyncs takes at least 2 ms."""
     library = proc.compile(SOURCES / "disk/slow.c", tmp_path_factory.mktemp("disk") / "slow.so", "-shared", "-fPIC")
     return {"LD_PRELOAD": f"{LIBRARY} {library}"}
 
@@ -216,7 +216,7 @@ def go(request):
     return gotools.find(None if request.param == "newest" else request.param)
 
 
-# --- test/unit/*.c: one program each, built by `make tests`, which exits with 0 (pass), 77 (skip) or anything else
+# --- test/unit/*.c: one program each, built by `make programs`, which exits with 0 (pass), 77 (skip) or anything else
 
 
 def _unit_test_file(file_path, parent, **where):

@@ -2,8 +2,8 @@
 
 usage: test/run.py [--strict] [pytest options]
 
-First come the tests that may run beside others, then those that need the machine for themselves. What failed runs once
-more, alone: if it passes then, it is flaky. The run is good if no test failed twice and at most FLAKY tests are flaky;
+First come the tests that may run beside others, then those that need the machine for themselves. If at most FLAKY tests
+failed, each of them runs once more, alone: one that passes then is flaky. The run is good if no test failed twice and at most FLAKY tests are flaky;
 with --strict, none may be. build/failures has the files and messages of each test that failed.
 """
 
@@ -59,7 +59,7 @@ def show_times(results):
 def show(word, results):
     for result in results:
         print(f"{word} {result['test']}: {result['why']}")
-        print(f"    again: python3 -m pytest {shlex.quote(result['test'])}")
+        print(f"    again: ALL_NEEDS={os.environ.get('ALL_NEEDS', '')} python3 -m pytest {shlex.quote(result['test'])}")
 
 
 def verdict(results, again, strict):

@@ -1,6 +1,6 @@
 """`gotrace attach` where others interfere: a process dies, sends signals, debugs, attaches as well (test/prog/attached.c).
 
-ATTACH_KILLS=300 for how often each is tried.
+ATTACH_KILLS=100 for how often each is tried.
 """
 
 import contextlib

@@ -19,7 +19,7 @@ FORMATS = gotools.some(of=["go1.21", "go1.23", "go1.26"])
 SURE = 30_000  # ns from the program's look at its clock to when its call has begun, at most, mostly
 BOTH = 1001  # what was read, when it was of both writers
 KINDS = ["pipe", "fifo", "socketpair", "tcp", "eventfd"]
-SURVIVING = ["pipe", "fifo", "tcp"]  # which of them a descriptor is for is known after exec, too
+SURVIVING = ["pipe", "fifo", "tcp"]  # kinds of which a descriptor is known after exec, too
 
 
 @dataclasses.dataclass

@@ -12,7 +12,7 @@ from lib import ROOT, SINGLE, SOURCES, proc
 
 DEBUG = ROOT / "build/debug"
 pytestmark = pytest.mark.skipif(not os.environ.get("ALL_NEEDS"), reason="second runs on the library of `make debug`: ./scripts/test --all")
-AGAIN = {  # file: which of its tests, as pytest's -k says; those that measure time are left out
+AGAIN = {  # file: which of its tests, as pytest's -k says
     "unit": "",
     "integration/test_waits.py": "not percent and not minimum",
     "integration/test_lifecycle.py": "not fork_while",  # there the program's own code waits inside ours
@@ -23,7 +23,7 @@ AGAIN = {  # file: which of its tests, as pytest's -k says; those that measure t
 }
 
 
-TIMED = {"integration/test_lifecycle.py", "integration/test_control.py"}
+TIMED = {"unit", *(f"integration/test_{name}.py" for name in ("waits", "lifecycle", "control", "memory"))}  # some are measured
 
 
 @pytest.mark.limit(400)

@@ -105,7 +105,7 @@ def test_killed(tmp_path, format):
         child = proc.spawn([PROGRAMS / "forever"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
         while not trace.exists() or not trace.stat().st_size:
             time.sleep(0.001)
-        time.sleep(chance.uniform(0, 1.5 if run else 0.1))  # the pages are of an early one: they grow by 50 MB a second
+        time.sleep(chance.uniform(0, 1.5 if run else 0.1))  # the first one is killed early: pages are made of the smallest, and a trace grows by 50 MB a second
         proc.kill_group(child)
         assert trace.stat().st_size % 4096 == 0
     for go in gotools.readers_of(format, every=True).values():

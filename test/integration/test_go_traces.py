@@ -96,7 +96,7 @@ def test_sums(recorded, name):
             # not told how long a short call takes, which is one there.
             if abs(n - counts[leaf]) > 1 + n // 50 or abs(own - ns[leaf]) > 0.001 * ns[leaf] + n:
                 wrong.append((kind, leaf, n, counts[leaf], own, ns[leaf]))
-    assert len(wrong) <= 1, wrong  # see "Written anew": a call that Go's tool shows longer
+    assert len(wrong) <= 1, wrong  # Go's reader may show a call longer: see "Written anew"
 
 
 def near(one, other):
@@ -174,8 +174,8 @@ def test_what_it_knows(recorded, name):
 # --- Written anew
 #
 # Tests that compare times are measured here. The thread that takes a P from one in a system call may note it late, when
-# the call is long over. A trace written anew has the order that Go's readers demand, with the end of the call behind that,
-# so the call is longer there: by 17 µs, once in some 200 recordings on two busy CPUs.
+# the call is long over. Go's readers put the end of the call behind that, and so does a trace written anew: there the call
+# is longer, by 17 µs once in some 200 recordings on two busy CPUs.
 
 
 def by_state(found):
@@ -251,7 +251,7 @@ def test_back_and_forth(recorded, tmp_path):
 # --- Bad input
 
 
-# Of every command that takes a trace, without that; its output is `o`.
+# The arguments of every command that takes a trace, without the trace; its output is `o`.
 COMMANDS = [
     ["why"],
     ["top"],

@@ -65,7 +65,7 @@ def test_slow_disk(tmp_path):
     with open(tmp_path / "fifo", "rb", buffering=0) as source, open(tmp_path / "t.out", "wb") as target:
         while len(states := states_of(child.pid)) < 1 + 8 or set(states) != {"S"}:
             time.sleep(0.01)
-        time.sleep(1)  # so long at least the threads wait
+        time.sleep(1)  # the threads wait at least this long
         while piece := source.read(65536):
             target.write(piece)
     line = child.communicate()[1]
@@ -83,7 +83,7 @@ def test_disk_that_stands_still_while_threads_wake_others(tmp_path):
     child = proc.spawn([PROGRAMS / "posters", "8000"], env=env, stderr=subprocess.PIPE, text=True)
     with open(tmp_path / "fifo", "rb", buffering=0) as source, open(tmp_path / "t.out", "wb") as target:
         target.write(source.read(16))
-        time.sleep(3)  # the disk stands still for so long; after 10 s threads would wait no more
+        time.sleep(3)  # the disk stands still; after 10 s threads would give up waiting
         while piece := source.read(65536):
             target.write(piece)
     line = child.communicate()[1]
@@ -103,7 +103,7 @@ def test_all_that_is_lost_is_said(tmp_path):
         source.read(16)
         child.stdin.write("x")
         child.stdin.flush()
-        time.sleep(6)  # the disk stands still for so long; after 10 s threads would wait no more
+        time.sleep(6)  # the disk stands still; after 10 s threads would give up waiting
         child.stdin.close()
         while source.read(65536):
             pass

@@ -647,9 +647,8 @@ def test_killed_in_the_middle(asleep, sig):
         child.send_signal(sig)
         child.wait(10)
         proc.kill_group(child)
-    time.sleep(0.1)
-    states = {pathlib.Path(p, "stat").read_text().rpartition(")")[2].split()[0] for p in pathlib.Path(f"/proc/{asleep.pid}/task").iterdir()}
-    assert states <= {"S", "R"}
+    stats = [task / "stat" for task in pathlib.Path(f"/proc/{asleep.pid}/task").iterdir()]
+    proc.until(lambda: {stat.read_text().rpartition(")")[2].split()[0] for stat in stats} <= {"S", "R"})
     assert re.search(r"^TracerPid:\t0$", pathlib.Path(f"/proc/{asleep.pid}/status").read_text(), re.M)
     _, found = stacks(asleep.pid)
     over = EXPECTED.keys() - threads_in(found).keys()

@@ -5,7 +5,7 @@ from _pytest.runner import call_and_report
 
 CLASSES = {
     "measured": "judges a figure: runs alone, and the best of up to three runs decides",
-    "chance": "judges random moments or inputs: names its seed, and a variable sets it",
+    "chance": "judges random moments or inputs: if it draws random numbers, it prints its seed, and a variable sets it",
     "foreign": "runs other people's programs or systems: only with --all",
 }
 RUNS = 3  # of a measured test. A disturbance spoils one run, rarely two in a row; a regression fails every run.

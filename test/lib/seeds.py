@@ -1,7 +1,7 @@
 """Seeds of random choices. A test prints its seed, which pytest shows if the test fails; a variable sets the seed.
 
-The seed repeats what a test chooses. When the kernel runs which thread differs from run to run: a test whose choices are
-moments prints that, too.
+The seed repeats what a test chooses, not the order in which the kernel runs threads. A test that chooses moments says so,
+and what it prints does.
 """
 
 import os
@@ -9,7 +9,7 @@ import random
 
 
 def seed(variable="SEED", default=None, moments=False):
-    """The number in that variable, else `default`, else a random one."""
+    """Prints and gives the number in that variable, else `default`, else a random one."""
     chosen = int(os.environ.get(variable) or default or random.SystemRandom().randrange(1, 1 << 30))
     print(f"seed {chosen}: {variable}={chosen} repeats it{' (moments differ)' * moments}")
     return chosen
