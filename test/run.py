@@ -27,11 +27,11 @@ class Broken(Exception):
     """pytest could not run the tests."""
 
 
-def run(part, options):
-    """The results of one run of pytest: see lib/results.py."""
+def run(part, options, seed=()):
+    """The results of one run of pytest, with the seed of an earlier one: see lib/results.py."""
     directory = FAILURES / part
     argv = [sys.executable, "-m", "pytest", "-q", "-rs", f"--rootdir={ROOT}", f"--results={directory}", *options]
-    status = subprocess.run(argv, cwd=ROOT, check=False).returncode
+    status = subprocess.run(argv, cwd=ROOT, env=os.environ | dict(seed), check=False).returncode
     lines = directory / "results.jsonl"
     results = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
     # Python's own status is 1, too, if pytest itself fails.
@@ -43,7 +43,8 @@ def run(part, options):
 def look_again(failed):
     """The outcome of each of these tests when it runs alone."""
     print(f"\n{len(failed)} failed. A second look at each, alone:", flush=True)
-    return {result["test"]: result["outcome"] for n, test in enumerate(failed) for result in run(f"again-{n}", [test])}
+    again = [result for n, first in enumerate(failed) for result in run(f"again-{n}", [first["test"]], first["seed"])]
+    return {result["test"]: result["outcome"] for result in again}
 
 
 def show_times(results):
@@ -59,7 +60,8 @@ def show_times(results):
 def show(word, results):
     for result in results:
         print(f"{word} {result['test']}: {result['why']}")
-        print(f"    again: ALL_NEEDS={os.environ.get('ALL_NEEDS', '')} python3 -m pytest {shlex.quote(result['test'])}")
+        variables = {"ALL_NEEDS": os.environ.get("ALL_NEEDS", "")} | result["seed"]
+        print(f"    again: {' '.join(map('='.join, variables.items()))} python3 -m pytest {shlex.quote(result['test'])}")
 
 
 def verdict(results, again, strict):
@@ -87,7 +89,7 @@ def main(options):
     # Three at a time on two CPUs, since one of them waits as a rule.
     results = run("beside", ["test", "--part=beside", "-n", "3", "--dist", "loadfile", *options])
     results += run("alone", ["test", "--part=alone", *options])
-    failed = [result["test"] for result in results if result["outcome"] == "failed"]
+    failed = [result for result in results if result["outcome"] == "failed"]
     # More than FLAKY failures cannot become a good run.
     again = look_again(failed) if 0 < len(failed) <= FLAKY else {}
     show_times(results)

@@ -130,9 +130,16 @@ def unclear(record, kind, how):
     return got.count(BOTH)
 
 
+two_writers = pytest.mark.parametrize("kind, how", [(kind, how) for kind in KINDS for how in ("2", "2e", "2t")])
+
+
+@two_writers
+def test_two_writers(record, kind, how):
+    unclear(record, kind, how)
+
+
 @pytest.mark.measured
-@pytest.mark.parametrize("how", ["2", "2e", "2t"])
-@pytest.mark.parametrize("kind", KINDS)
+@two_writers
 def test_two_writers_at_once(record, kind, how):
     """The reader finds what both have written, at least once."""
     assert unclear(record, kind, how)

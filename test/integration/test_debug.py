@@ -29,7 +29,7 @@ TIMED = {"unit", *(f"integration/test_{name}.py" for name in ("waits", "lifecycl
 @pytest.mark.limit(400)
 @pytest.mark.parametrize("file", [pytest.param(f, marks=pytest.mark.alone) if f in TIMED else f for f in AGAIN])
 def test_again(file):
-    argv = [sys.executable, "-m", "pytest", "-q", "-x", "--short", "-p", "no:cacheprovider", ROOT / "test" / file]
+    argv = [sys.executable, "-m", "pytest", "-q", "-x", *([] if file in TIMED else ["--short"]), "-p", "no:cacheprovider", ROOT / "test" / file]
     env = {"GOTRACE_TEST_BUILD": "build/debug", "PYTEST_XDIST_WORKER": ""}
     result = proc.run([*argv, *(["-k", AGAIN[file]] if AGAIN[file] else [])], env=env, timeout=390)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-2000:]

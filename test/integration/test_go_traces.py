@@ -190,45 +190,66 @@ def assert_same(one, other, reasons=False, slack=SLACK):
     assert not differences(*((one, other) if reasons else map(by_state, (one, other))), slack)
 
 
-@pytest.mark.measured
-@pytest.mark.limit(200)
-@pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "experiment"])
-def test_parts(recorded, tmp_path, name):
-    """Anywhere; and a part of a part."""
-    trace, _ = recorded(name)
-    format, length = format_of(trace), sums(trace)[None]
-    chance, parts = seeded("FUZZ_FIRST", 4711), []
+def parts_of(trace, directory):
+    """Of each part of the trace: its file, that of which it is a part, from when, until when. Anywhere; the last is a part of a part."""
+    chance, parts, length = seeded("FUZZ_FIRST", 4711), [], sums(trace)[None]
     for i in range(6):
         start, end = sorted(chance.sample(range(length), 2))
-        parts.append((cut_ns(trace, tmp_path / f"{i}.out", start, end), trace, start, end))
+        parts.append((cut_ns(trace, directory / f"{i}.out", start, end), trace, start, end))
     whole = parts[0][0]
     length = sums(whole)[None]
-    parts.append((cut_ns(whole, tmp_path / "part.out", length // 4, length // 2), whole, length // 4, length // 2))
-    check_readers(format, *(part for part, *_ in parts))
-    for part, of, start, end in parts:
+    parts.append((cut_ns(whole, directory / "part.out", length // 4, length // 2), whole, length // 4, length // 2))
+    return parts
+
+
+cuttable = pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "experiment"])
+
+
+@pytest.mark.limit(200)
+@cuttable
+def test_parts(recorded, tmp_path, name):
+    trace, _ = recorded(name)
+    check_readers(format_of(trace), *(part for part, *_ in parts_of(trace, tmp_path)))
+
+
+@pytest.mark.measured
+@cuttable
+def test_times_in_parts(recorded, tmp_path, name):
+    for part, of, start, end in parts_of(recorded(name)[0], tmp_path):
         assert_same(sums(part), window(of, start, end))
 
 
-@pytest.mark.measured
+OTHER_FORMATS = gotools.some("go1.5", "go1.11", "go1.22", "go1.26")
+some_recordings = pytest.mark.parametrize("name", ["everything", "profiled", "experiment", "busy-1.22", "busy-1.21", "itself-1.19"])
+
+
 @pytest.mark.limit(300)
-@pytest.mark.parametrize("name", ["everything", "profiled", "experiment", "busy-1.22", "busy-1.21", "itself-1.19"])
+@some_recordings
 @pytest.mark.long
 def test_other_formats(recorded, tmp_path, name):
-    """All of them: what Go's readers take, and says the same, but for what the command says is missing."""
+    """All of them are what Go's readers take, and the command says what is missing there."""
     trace, _ = recorded(name)
-    before, own = sums(trace), int(format_of(trace)[4:])
-    for format in gotools.some("go1.5", "go1.11", "go1.22", "go1.26"):
+    own = int(format_of(trace)[4:])
+    for format in OTHER_FORMATS:
         new = tmp_path / f"{format}.out"
         said = proc.run([GOTRACE, "convert", f"--format={format}", trace, "-o", new]).ok().stderr
         check_readers(format, new)
         minor = int(format[4:])
         assert ("stacks of waits" in said) == (minor < 23 <= own) and ("tasks" in said) == (minor < 11)
         assert ("experiments" in said) == (name == "experiment")
-        if format != "go1.5":
-            exact = minor >= 23
-            # There nobody is created waiting: a coroutine is when it first runs.
-            told = before if exact else {key: ns for key, ns in before.items() if not key or key[2] != "runtime.corostart"}
-            assert_same(sums(new), told, reasons=exact, slack=SLACK if exact else 10 * SLACK)
+
+
+@pytest.mark.measured
+@some_recordings
+@pytest.mark.long
+def test_times_in_other_formats(recorded, tmp_path, name):
+    trace, _ = recorded(name)
+    before = sums(trace)
+    for format in (format for format in OTHER_FORMATS if format != "go1.5"):
+        exact = int(format[4:]) >= 23
+        # There nobody is created waiting: a coroutine is when it first runs.
+        told = before if exact else {key: ns for key, ns in before.items() if not key or key[2] != "runtime.corostart"}
+        assert_same(sums(convert(trace, format, tmp_path / f"{format}.out")), told, reasons=exact, slack=SLACK if exact else 10 * SLACK)
 
 
 def test_not_by_threads(recorded, tmp_path):
@@ -367,7 +388,7 @@ DAMAGES = 12
 @pytest.mark.parametrize("name", ["everything", "experiment", "itself-1.19", "itself-1.21", "busy-1.22", "itself-1.26"])
 def test_damaged(recorded, tmp_path, name):
     """A message or a result, and no touch of what is not its own. More of it: DAMAGES."""
-    data, chance = recorded(name)[0].read_bytes(), seeded("FUZZ_FIRST", 1)
+    data, chance = recorded(name)[0].read_bytes(), seeded("FUZZ_FIRST", 1, name)
     options = {"cut": ["--from=1ms", "--to=30ms"], "top": ["--kind=all", "--holders"], "why": [], "convert": ["--format=go1.21"]}
     bad, part = tmp_path / "bad.out", tmp_path / "part.out"
     for i in range(int(os.environ.get("DAMAGES", DAMAGES))):
@@ -422,7 +443,7 @@ def damages(data, chance):
 @pytest.mark.parametrize("format", gotools.some("go1.5", "go1.26"))
 def test_every_command_on_damaged_traces(tmp_path, format):
     """Of every kind of ours, each command in each way: a result, or a message and nothing else. More of it: DAMAGES."""
-    chance, bad = seeded("FUZZ_FIRST", 1), tmp_path / "bad.out"
+    chance, bad = seeded("FUZZ_FIRST", 1, format), tmp_path / "bad.out"
     proc.run([FUZZ, format, 193, 1, tmp_path]).ok()
     (good,) = tmp_path.glob("*.trace")
     for argv in chance.choices(WAYS, k=2 * int(os.environ.get("DAMAGES", DAMAGES))):

@@ -175,7 +175,6 @@ URGENT = [
 @pytest.mark.measured
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("env", URGENT, ids=" ".join)
-@pytest.mark.long
 def test_real_time_priorities(tmp_path, env):
     """None of its calls makes the most urgent thread wait for another one of the program, or for the tracer's."""
     program = ["taskset", "-c", min(os.sched_getaffinity(0)), HOSTILE / "urgent", 4000]

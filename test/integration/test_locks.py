@@ -299,6 +299,7 @@ def test_holder_that_was_the_first_thread(tmp_path):
     assert f"left, which thread {child.pid} first_thread_le holds, and that has ended" in told[1], told
 
 
+@pytest.mark.measured
 def test_holder_of_before_a_fork(tmp_path):
     """The mutex says the parent's number of the thread that has it in the child, too."""
     program = SINGLE / "locks/before_a_fork"

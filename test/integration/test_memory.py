@@ -168,6 +168,7 @@ def inner(trace):
     return collections.Counter((s[1].func, s[3].func, s[1].line) for s in stacks if s[1].func.startswith("inner"))
 
 
+@pytest.mark.measured
 @pytest.mark.limit(240)
 def test_names_of_many_source_files(tmp_path, units):
     """The debug information of one source file after the other is in memory, not all of it. In a trace that is named

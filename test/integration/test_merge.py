@@ -3,7 +3,6 @@
 import collections
 import json
 import os
-import random
 import re
 import shutil
 
@@ -323,10 +322,11 @@ def test_bad_input(family, tmp_path):
     assert not all.exists() and not list(tmp_path.glob("all.out*"))
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 def test_damaged_input(family, tmp_path, format):
     """Cut off anywhere, or with wrong bytes: a message or a result."""
-    its, chance = family(format), random.Random(1)
+    its, chance = family(format), seeded("FUZZ_FIRST", 1)
     command = SANITIZED if SANITIZED.exists() else GOTRACE
     bad, all = tmp_path / "bad.out", tmp_path / "all.out"
     for i in range(30):

@@ -148,6 +148,7 @@ def test_regions_in_which_nothing_happens(built, traced):
 
 @pytest.mark.parametrize("env", [{}, {"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "passive"}, {"GOTRACE_START": "manual"}], ids=str)
 @pytest.mark.long
+@pytest.mark.alone
 def test_nothing_changes(built, traced, env):
     """What is computed, also in children, with threads made before and after."""
     env = {"OMP_CANCELLATION": "true", **env}
@@ -156,6 +157,7 @@ def test_nothing_changes(built, traced, env):
     assert "child 4" in bare.stdout
 
 
+@pytest.mark.measured
 def test_library_that_is_loaded_later(traced, tmp_path):
     """With its own OpenMP library, which nobody else can see."""
     plugin = tmp_path / "plugin.so"

@@ -34,6 +34,7 @@ def places(trace, *options, env=None):
 
 @pytest.mark.parametrize("flags", [["-g", "-O1"], ["-g0", "-O1"]], ids=["lines", "symbols"])
 @pytest.mark.long
+@pytest.mark.alone
 def test_the_library_of_cxx_is_no_place(traced, tmp_path, flags):
     """Whoever waits by std::future, std::call_once and the like is who called that."""
     program = proc.compile(SOURCES / "places/library.cc", tmp_path / "prog", "-std=c++17", *flags, compiler="g++")
@@ -58,6 +59,7 @@ def test_ends_of_threads(traced, tmp_path):
 @pytest.mark.needs("rustc")
 @pytest.mark.parametrize("flags", [[], ["-g"]], ids=["symbols", "lines"])
 @pytest.mark.long
+@pytest.mark.alone
 def test_the_library_of_rust_is_no_place(traced, tmp_path, flags):
     proc.run(["rustc", "-O", *flags, "-o", tmp_path / "prog", SOURCES / "places/places.rs"], timeout=60).ok()
     found = places(traced([tmp_path / "prog"]).ok().trace)

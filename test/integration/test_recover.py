@@ -21,6 +21,7 @@ from lib.seeds import seeded
 
 KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 pytestmark = [
+    pytest.mark.chance,
     pytest.mark.skipif(AARCH64 or KERNEL < (5, 14), reason="neither qemu nor an older kernel takes space beforehand"),
 ]
 
@@ -123,14 +124,12 @@ def recover_and_check(directory, format):
     check_readers(directory / "all.out", format=format)
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("format", gotools.some("go1.5"))
 def test_killed_at_any_moment(tmp_path, format):
     kill(tmp_path, format=format)
     recover_and_check(tmp_path, format)
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("format", gotools.some("go1.5"))
 def test_the_flight_recorder(tmp_path, format):
     kill(tmp_path, format=format, **RING)
@@ -138,7 +137,6 @@ def test_the_flight_recorder(tmp_path, format):
     recover_and_check(tmp_path, format)
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", gotools.some("go1.5"))
 def test_cpu_state(tmp_path, format, more):
@@ -184,7 +182,6 @@ def test_names_beside_the_trace(tmp_path):
     assert places <= writers | {"wait_for_ever", "main"}, places
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_more_threads_than_memory_is_for(tmp_path, format, more):
@@ -195,7 +192,6 @@ def test_more_threads_than_memory_is_for(tmp_path, format, more):
     recover_and_check(tmp_path, format)
 
 
-@pytest.mark.chance
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_real_time_threads(tmp_path, format):
@@ -205,7 +201,6 @@ def test_real_time_threads(tmp_path, format):
     recover_and_check(tmp_path, format)
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("ring", ["1M", "1s"])
 def test_what_the_flight_recorder_has_forgotten(tmp_path, ring):
     child = spawn(tmp_path, "wait", GOTRACE_RING=ring, GOTRACE_CPU_HZ="100")
@@ -260,7 +255,6 @@ ENDS = {
 }
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("format", FAMILIES)
 @pytest.mark.parametrize(
     "how, more",
@@ -765,14 +759,13 @@ def mutate(file, places, chance):
     return was
 
 
-@pytest.mark.chance
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", FAMILIES)
 def test_mutants_of_a_box(tmp_path, format, more):
     """Nothing that a sanitizer sees, whatever is in a box. Of each kind so many: MUTANTS."""
     kill(tmp_path, format=format, **more)
-    chance = seeded("FUZZ_FIRST", 1)
+    chance = seeded("FUZZ_FIRST", 1, format)
     env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66", "UBSAN_OPTIONS": "print_stacktrace=1"}
     with open(tmp_path / "t.out.live", "r+b", buffering=0) as file:
         found = extents(file)
@@ -800,7 +793,6 @@ def test_a_damaged_trace(tmp_path, format, more):
         assert result.returncode in (0, 1), str(result)
 
 
-@pytest.mark.chance
 @pytest.mark.parametrize("format", FAMILIES)
 def test_what_lost_nothing_is_whole(tmp_path, format):
     """Where the file went away a part is missing."""

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import pty
-import random
 import re
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from lib import PROGRAMS, ROOT, SINGLE, UNIT_TESTS, gotools, proc, truth
 from lib.reports import ns_of, report, table
+from lib.seeds import seeded
 
 GOTRACE = ROOT / "scripts/gotrace"
 TOOL = ROOT / "build/gotrace"
@@ -454,10 +454,11 @@ def test_not_a_trace(tmp_path):
             assert result.returncode == 1 and "is not a Go execution trace" in result.stderr
 
 
+@pytest.mark.chance
 @pytest.mark.long
 def test_damaged_files_are_survived(traced, tmp_path):
     """Bytes changed at random: a message or a report, never a touch of what is not its own. `make asan`."""
-    chosen = random.Random(7)
+    chosen = seeded("FUZZ_FIRST", 7)
     for format in "go1.5", "go1.21", "go1.23", "go1.26":
         data = record(traced, format, "rounds").trace.read_bytes()
         for i in range(60):
@@ -566,6 +567,7 @@ def test_modules_without_names(traced, tmp_path, command):
             assert (f"\nOr have them fetched: gotrace symbolize --debuginfod {trace}\n" in text) == (format == "go1.23"), text
 
 
+@pytest.mark.measured
 @pytest.mark.needs("pigz", "dpkg")
 def test_packages_with_the_names(traced, tmp_path):
     """Those of the distribution's modules, if they are on this machine."""

@@ -116,6 +116,17 @@ def test_a_flaky_test_does_not_fail_the_run(gate, tmp_path):
     assert status == 1 and said.endswith("\n1 passed, 0 failed, 1 flaky, 0 skipped\n"), said
 
 
+def test_the_second_look_has_the_seed_of_the_first(gate, tmp_path):
+    status, said = gate(
+        "from lib.seeds import seed\n"
+        "def test_it():\n"
+        "    with open('seeds', 'a') as file: print(seed(), file=file)\n"
+        "    assert run() > 1\n"
+    )
+    one, other = (tmp_path / "seeds").read_text().split()
+    assert status == 0 and one == other and f"again: ALL_NEEDS= SEED={one} python3 " in said, said
+
+
 @pytest.mark.parametrize("flaky, status", [(5, 0), (6, 1)])
 def test_no_more_than_five_are_flaky(gate, flaky, status):
     assert gate("".join(f"def test_{n}(): assert run() > 1\n" for n in range(flaky)))[0] == status

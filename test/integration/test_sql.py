@@ -578,11 +578,11 @@ def test_man_page(trace):
     assert all(re.search(rf"\b{name}\b", help_text) for name in said), set(said)
 
 
-def test_examples_of_the_man_page(tmp_path):
+def test_examples_of_the_man_page(tmp_path, slow_disk):
     """The page's statements, word for word, of a server that writes to the disk with its journal locked."""
     examples = re.findall(r"```bash\n(gotrace sql .*?)```", PAGE, re.S)
     assert len(examples) == 3
-    env = {"GOTRACE_SYSCALL_MIN": "0"}
+    env = slow_disk | {"GOTRACE_SYSCALL_MIN": "0"}
     proc.traced([PROGRAMS / "incidents", "fsync"], tmp_path / "t.out", env=env).ok()
     path = {"PATH": f"{GOTRACE.parent}:{os.environ['PATH']}"}
     longest, running, calls = (

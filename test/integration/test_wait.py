@@ -80,7 +80,7 @@ def test_a_program_that_ends(tmp_path):
 
 
 def test_signals_are_the_programs(tmp_path):
-    """Each once, in its order; our process goes on."""
+    """Each once; our process goes on."""
     child = waiting(tmp_path, "/usr/bin/python3", SOURCES / "wait/signals.py")
     assert child.stdout.readline() == "ready\n"
     numbers = [signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH]

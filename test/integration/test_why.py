@@ -295,14 +295,9 @@ def predicts(tmp_path, name, mode, change, says):
     assert abs(offered[0]["gain"] - gain) <= GAIN_OFF, f"{name}: {offered[0]['gain']:.2f} was promised, {gain:.2f} gained"
 
 
-SHORTEST = {}  # (program, mode) → ns
-
-
 def took(*argv):
-    """The shortest of the program's runs so far, this one among them: others may have had the CPUs meanwhile."""
-    ns = int(proc.run([PROGRAMS / "causes", *argv], timeout=60).ok().stdout)
-    SHORTEST[argv] = min(ns, SHORTEST.get(argv, ns))
-    return SHORTEST[argv]
+    """The shorter of two runs: others may have had the CPUs meanwhile."""
+    return min(int(proc.run([PROGRAMS / "causes", *argv], timeout=60).ok().stdout) for _ in range(2))
 
 
 @pytest.mark.measured
@@ -475,13 +470,13 @@ def test_one_row_for_what_looks_the_same(traced):
 @pytest.mark.limit(120)
 def test_replay_up_to_the_end_of_one_thread(traced):
     """The holder of a lock reads with it, and another thread waits for it: that one takes its own time in a replay, too."""
-    runs = []
-    for _ in range(15 if ALL else 5):  # the holder's record of a hold must be late for this to go wrong: in every tenth run or more
+    runs, times = [], 15 if ALL else 5
+    for _ in range(times):  # the holder's record of a hold must be late for this to go wrong: in every tenth run or more
         result = traced([SINGLE / "why/refill"]).ok()
         took, overtaken = map(int, result.stdout.split())
         if not overtaken:  # in a replay the threads have the lock in turns
             runs.append(why(result.trace, "--thread=user")["replay"]["unchanged_ns"] / took)
-    assert runs and all(abs(run - 1) < 0.05 for run in runs), runs
+    assert len(runs) >= times // 2 and all(abs(run - 1) < 0.05 for run in runs), runs
 
 
 def answers(trace):
@@ -637,9 +632,6 @@ def watched(tmp_path_factory):
 def fault(traced, name, says, env):
     """The page of the program with the fault has the finding, with place and size; the page of its look-alike has not."""
     found = findings(traced([PROGRAMS / "faults", name], env=env).ok().trace)
-    others = re.search(r"others for ([5-9]\d|100) %", found["preempted"]["text"]) if "preempted" in found else None
-    if name == "oversubscription" and name not in found and others:
-        pytest.skip("other programs had the CPU, which was told")
     assert name in found and re.search(says, found[name]["text"]), found
     assert name not in findings(traced([PROGRAMS / "faults", name, "like"], env=env).ok().trace)
 

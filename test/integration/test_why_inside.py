@@ -9,7 +9,7 @@ from test_why import findings, page
 
 pytestmark = pytest.mark.measured
 
-LEAST_WAITS = {"malloc": 1000, "loader": 100, "file": 0}  # that threads went to sleep; on a busy machine they take turns
+LEAST_WAITS = {"malloc": 1000, "loader": 100, "file": 0}  # that threads went to sleep, which inside.c sees to
 
 
 def inside(traced, mode, **env):

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 
+from lib import seeds
 from lib.classes import reason
 
 FILE = "results.jsonl"
@@ -24,12 +25,12 @@ def keep(directory, test, path):
 
 
 class Results:
-    """A pytest plugin, in the process that shows the results. A line: test, outcome, seconds, why, earlier."""
+    """A pytest plugin, in the process that shows the results. A line: test, outcome, seconds, why, seed, earlier."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.running = collections.defaultdict(lambda: {"outcome": "passed", "seconds": 0.0, "why": "", "earlier": []})
+        self.running = collections.defaultdict(lambda: {"outcome": "passed", "seconds": 0.0, "why": "", "seed": {}, "earlier": []})
 
     def pytest_runtest_logreport(self, report):
         result = self.running[report.nodeid]
@@ -37,10 +38,11 @@ class Results:
         result["earlier"] = [text for name, text in report.user_properties if name == "earlier"]
         if report.failed:
             result.update(outcome="failed", why=result["why"] or reason(report))
+            result["seed"] |= re.findall(seeds.PRINTED, report.capstdout, re.M)
             target = folder(self.directory, report.nodeid)
             target.mkdir(parents=True, exist_ok=True)
             with open(target / "messages", "a") as file:
-                print(report.longreprtext, report.capstdout, sep="\n", file=file)  # what it printed has its seed
+                print(report.longreprtext, report.capstdout, sep="\n", file=file)
         elif report.skipped:
             result["outcome"] = "skipped"
         if report.when not in ("setup", "call"):  # also when the process that ran it has crashed

@@ -7,6 +7,8 @@ and what it prints does.
 import os
 import random
 
+PRINTED = r"^seed \d+: (\w+)=(\d+)"
+
 
 def seed(variable="SEED", default=None, moments=False):
     """Prints and gives the number in that variable, else `default`, else a random one."""
@@ -15,6 +17,6 @@ def seed(variable="SEED", default=None, moments=False):
     return chosen
 
 
-def seeded(variable="SEED", default=None, moments=False):
-    """A source of random choices with that seed."""
-    return random.Random(seed(variable, default, moments))
+def seeded(variable="SEED", default=None, of="", moments=False):
+    """A source of random choices with that seed; runs of a test with other parameters, in `of`, choose otherwise."""
+    return random.Random(f"{seed(variable, default, moments)}{of}")

@@ -13,11 +13,23 @@ static _Atomic uint64_t lived, used, waits;
 static FILE *file;
 static const char *mode;
 
+/* Counts how often the thread has waited. Whether it has more rounds: at least so many, and more
+ * until all have waited often. */
+static bool goes_on(int round, int rounds, uint64_t least)
+{
+    static _Thread_local uint64_t counted;
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    waits += (uint64_t)usage.ru_nvcsw - counted;
+    counted = (uint64_t)usage.ru_nvcsw;
+    return round < rounds || (round < 100 * rounds && waits < least);
+}
+
 __attribute__((noinline)) static void use_malloc(void)
 {
     enum { BLOCKS = 64 };
     char *block[BLOCKS];
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; goes_on(i, 4000, 1000); i++) {
         for (int k = 0; k < BLOCKS; k++) {
             block[k] = malloc(2000u + 64u * (unsigned)k);
             block[k][0] = 1;
@@ -44,7 +56,7 @@ static int see(struct dl_phdr_info *info, size_t size, void *arg)
 
 __attribute__((noinline)) static void use_loader(void)
 {
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; goes_on(i, 20, 100); i++)
         dl_iterate_phdr(see, NULL);
 }
 
@@ -57,11 +69,8 @@ static void *work(void *arg)
         use_file();
     else
         use_loader();
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
     lived += now_ns() - at;
     used += cpu_ns();
-    waits += (uint64_t)usage.ru_nvcsw;
     return arg;
 }
 

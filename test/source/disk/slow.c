@@ -6,6 +6,7 @@
 int fsync(int fd)
 {
     long result = syscall(SYS_fsync, fd);
-    syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 2000000}, NULL); /* part of the fsync that is recorded */
+    syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 2000000},
+            NULL); /* part of the fsync that is recorded */
     return (int)result;
 }
