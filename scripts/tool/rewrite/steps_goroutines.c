@@ -181,6 +181,7 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
         return;
     }
     gt_step_finish(g);
+    gt_be_there(h, ns); /* damage: a call that ended some time before had to give the P up */
     if (g->unmade && gt_all->writes && !gt_reads_our_v1())
         g->next_ns = ns;
     gt_step_make(m, g);
