@@ -112,7 +112,7 @@ $(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
 	$(call run,LD)$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
 unwind_obj := $(patsubst %,$(B)/%.o,$(addprefix preload/stacks/,unwind layouts cfi) encoder/thread/stacks \
-	$(addprefix encoder/base/,arena box era futex urgent))
+	$(addprefix encoder/base/,arena box era futex libc urgent))
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(call run,LD)$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
@@ -144,7 +144,7 @@ $(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(call run,LD)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-$(B)/test/bench/floor: test/bench/floor.c $(addprefix $(B)/encoder/base/,clock.o futex.o urgent.o)
+$(B)/test/bench/floor: test/bench/floor.c $(addprefix $(B)/encoder/base/,clock.o futex.o libc.o urgent.o)
 	@mkdir -p $(@D)
 	$(call run,LD)$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -ldl
 

@@ -3,9 +3,6 @@
 
 #include "futex.h"
 
-#include <dlfcn.h>
-#include <sys/auxv.h>
-
 /* A measurement over this time is right to better than a millionth. */
 #define EXACT_NS 50000000
 /*
@@ -26,22 +23,6 @@ static int by_syscall(clockid_t clock, struct timespec *ts)
 }
 
 int (*gt_clock_read)(clockid_t, struct timespec *) = by_syscall;
-
-/* Looks only once: a child that bypassed libc's fork must not take the loader's lock. */
-static void find_vdso(void)
-{
-    static bool looked;
-    if (looked)
-        return;
-    looked = true;
-    if (!getauxval(AT_SYSINFO_EHDR)) /* dlopen's error message would be freed while the program's
-                                        heap is counted */
-        return;
-    void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    void *fn = vdso ? dlsym(vdso, GT_ARCH_VDSO_CLOCK_GETTIME) : NULL;
-    if (fn && gt_clock_read == by_syscall)
-        gt_clock_read = (__typeof__(gt_clock_read))fn;
-}
 
 static uint64_t read_ns(clockid_t clock)
 {
@@ -95,7 +76,6 @@ uint64_t gt_clock_wall_at_0(void)
 
 void gt_clock_init(void)
 {
-    find_vdso();
     gt_clock = (struct gt_clock){.hardware = gt_arch_counter_usable()};
     if (gt_clock.hardware) {
         gt_clock.shift = GT_ARCH_COUNTER_SHIFT;

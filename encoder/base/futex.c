@@ -6,8 +6,6 @@
 
 #include <signal.h>
 
-long (*gt_syscall)(long number, ...) = syscall;
-
 _Atomic bool gt_any_jumped;
 _Atomic uint32_t gt_standing;
 

@@ -18,12 +18,6 @@
 #include <unistd.h>
 
 /*
- * syscall(2) of libc, called through a pointer because another preload of the program may interpose
- * `syscall`. preload/ points it at the real one. The caller saves errno.
- */
-extern long (*gt_syscall)(long number, ...);
-
-/*
  * Waits while *word == expected; timeout_ns is relative, -1 for none. Spurious returns happen.
  * gt_futex_wait_for_lock is for locks: a lock holder waits for no other thread. For anything else
  * the caller must not have pinned a generation, because the waker may wait for the unpin.

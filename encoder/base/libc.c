@@ -1,15 +1,22 @@
 /* See libc.h. */
 #include "libc.h"
 
+#include "arch/arch.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
-int (*gt_stat)(const char *path, struct stat *st) = stat;
-int (*gt_lstat)(const char *path, struct stat *st) = lstat;
-int (*gt_fstat)(int fd, struct stat *st) = fstat;
+long gt_syscall_of(long number, long a, long b, long c, long d, long e, long f)
+{
+    enum { MAX_ERRNO = 4095 };
+    long result = gt_arch_syscall(number, (const long[6]){a, b, c, d, e, f});
+    if ((unsigned long)result < -(unsigned long)MAX_ERRNO)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
 
 /*
  * Finds a text in a table. Every glibc has the tables, but none can be linked to. Functions came

@@ -1,11 +1,13 @@
 /*
- * Declarations that glibc 2.31, the oldest that we build for, and its kernel headers lack. And
- * fallbacks for functions that are missing at run time: the program may run with an older glibc
- * than the one we were built with.
+ * System calls without libc. Declarations that glibc 2.31, the oldest that we build for, and its
+ * kernel headers lack. And fallbacks for functions that are missing at run time: the program may
+ * run with an older glibc than the one we were built with.
  */
 #pragma once
 
+#include <fcntl.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* Since Linux 5.9, 5.6, 5.6, 5.11 and 5.16; the numbers are equal on all architectures. */
@@ -33,12 +35,30 @@ const char *sigabbrev_np(int number) __attribute__((weak));
 extern char __libc_single_threaded __attribute__((weak));
 
 /*
- * libc's functions of these names, which preload/ interposes. Pointers, like gt_syscall of futex.h.
+ * Makes a system call, with up to six arguments of at most 64 bits. Like syscall(2), which the
+ * program or another preload may define: returns -1 and sets errno on an error. Safe in signal
+ * handlers and before init. The caller saves errno.
  */
-struct stat;
-extern int (*gt_stat)(const char *path, struct stat *st);
-extern int (*gt_lstat)(const char *path, struct stat *st);
-extern int (*gt_fstat)(int fd, struct stat *st);
+#define gt_syscall(...) GT_SYSCALL(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define GT_SYSCALL(number, a, b, c, d, e, f, ...) \
+    gt_syscall_of(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+long gt_syscall_of(long number, long a, long b, long c, long d, long e, long f);
+
+/* stat(2), lstat(2) and fstat(2). On our architectures the kernel's struct stat is libc's. */
+static inline int gt_stat(const char *path, struct stat *st)
+{
+    return (int)gt_syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+static inline int gt_lstat(const char *path, struct stat *st)
+{
+    return (int)gt_syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+static inline int gt_fstat(int fd, struct stat *st)
+{
+    return (int)gt_syscall(SYS_fstat, fd, st);
+}
 
 /* The English text of an errno. Unlike strerror, it takes no lock and no memory. */
 const char *gt_libc_error(int error);

@@ -2,11 +2,13 @@
 #include "elf_bind.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/libc.h"
 #include "symbolize/elf/elf_names.h"
+#include "symbolize/elf/libc_names.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 struct job {
     const struct gt_elf_binding *bindings;
@@ -33,12 +35,12 @@ static const void *address(const struct module *m, const ElfW(Dyn) * dyn)
     return (const void *)(p >= m->base ? p : p + m->base);
 }
 
-static struct module read_module(const struct dl_phdr_info *info)
+static struct module read_module(ElfW(Addr) base, const ElfW(Phdr) * headers, int n)
 {
-    struct module m = {.base = info->dlpi_addr};
-    ElfW(Addr) pages = -(ElfW(Addr))sysconf(_SC_PAGESIZE);
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    struct module m = {.base = base};
+    ElfW(Addr) pages = -(ElfW(Addr))gt_libc_auxval(AT_PAGESZ);
+    for (int i = 0; i < n; i++) {
+        const ElfW(Phdr) *ph = &headers[i];
         if (ph->p_type == PT_DYNAMIC)
             m.dynamic = (const void *)(m.base + ph->p_vaddr);
         if (ph->p_type == PT_GNU_RELRO) {
@@ -59,10 +61,14 @@ static struct module read_module(const struct dl_phdr_info *info)
     return m;
 }
 
+static bool protect_relro(const struct module *m, long how)
+{
+    return gt_syscall(SYS_mprotect, m->relro_lo, m->relro_hi - m->relro_lo, how) == 0;
+}
+
 static bool open_relro(struct module *m)
 {
-    m->opened =
-        mprotect((void *)m->relro_lo, m->relro_hi - m->relro_lo, PROT_READ | PROT_WRITE) == 0;
+    m->opened = protect_relro(m, PROT_READ | PROT_WRITE);
     return m->opened;
 }
 
@@ -76,26 +82,39 @@ static bool set_slot(struct module *m, void **slot, void *from, void *to)
     return true;
 }
 
-static void rebind_slot(struct job *job, struct module *m, const ElfW(Rela) * rela)
+/* Rebinds one slot of a module, to which the loader has written a symbol's address. */
+typedef void rebind(void *arg, struct module *m, void **slot, const ElfW(Sym) * symbol);
+
+static void rebind_table(struct module *m, const ElfW(Rela) * rela, size_t bytes, rebind *each,
+                         void *arg)
 {
-    const char *name = m->strings + m->symbols[ELF64_R_SYM(rela->r_info)].st_name;
-    void **slot = (void **)(m->base + rela->r_offset);
+    for (const ElfW(Rela) *end = rela + bytes / sizeof *rela; rela < end; rela++) {
+        uint32_t type = ELF64_R_TYPE(rela->r_info);
+        if (type == GT_ARCH_JUMP_SLOT || type == GT_ARCH_GLOB_DAT ||
+            (type == GT_ARCH_ADDRESS && rela->r_addend == 0))
+            each(arg, m, (void **)(m->base + rela->r_offset),
+                 &m->symbols[ELF64_R_SYM(rela->r_info)]);
+    }
+}
+
+static void rebind_tables(struct module *m, rebind *each, void *arg)
+{
+    rebind_table(m, m->table, m->table ? m->table_bytes : 0, each, arg);
+    rebind_table(m, m->plt, m->plt ? m->plt_bytes : 0, each, arg);
+    if (m->opened)
+        protect_relro(m, PROT_READ);
+}
+
+static void rebind_to_hook(void *arg, struct module *m, void **slot, const ElfW(Sym) * symbol)
+{
+    struct job *job = arg;
+    const char *name = m->strings + symbol->st_name;
     for (int i = 0; i < job->n; i++) {
         const struct gt_elf_binding *b = &job->bindings[i];
         if (*slot == b->from && strcmp(b->name, name) == 0) {
             job->failed |= !set_slot(m, slot, b->from, b->to);
             return;
         }
-    }
-}
-
-static void rebind_table(struct job *job, struct module *m, const ElfW(Rela) * rela, size_t bytes)
-{
-    for (const ElfW(Rela) *end = rela + bytes / sizeof *rela; rela < end; rela++) {
-        uint32_t type = ELF64_R_TYPE(rela->r_info);
-        if (type == GT_ARCH_JUMP_SLOT || type == GT_ARCH_GLOB_DAT ||
-            (type == GT_ARCH_ADDRESS && rela->r_addend == 0))
-            rebind_slot(job, m, rela);
     }
 }
 
@@ -109,13 +128,9 @@ static int rebind_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     struct job *job = arg;
-    struct module m = read_module(info);
-    if (!m.symbols || !m.strings || is_left_out(job, &m))
-        return 0;
-    rebind_table(job, &m, m.table, m.table ? m.table_bytes : 0);
-    rebind_table(job, &m, m.plt, m.plt ? m.plt_bytes : 0);
-    if (m.opened)
-        mprotect((void *)m.relro_lo, m.relro_hi - m.relro_lo, PROT_READ);
+    struct module m = read_module(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
+    if (m.symbols && m.strings && !is_left_out(job, &m))
+        rebind_tables(&m, rebind_to_hook, job);
     return 0;
 }
 
@@ -124,4 +139,45 @@ bool gt_elf_rebind(const struct gt_elf_binding *bindings, int n, struct link_map
     struct job job = {bindings, n, not, false};
     gt_elf_each_module(rebind_module, &job);
     return !job.failed;
+}
+
+struct imports {
+    const char *const *but;
+    int n;
+};
+
+/* Compares without strcmp, which is bound last of all. */
+static bool is_listed(const struct imports *imports, const char *name)
+{
+    for (int i = 0; i < imports->n; i++) {
+        const char *a = imports->but[i], *b = name;
+        while (*a && *a == *b)
+            a++, b++;
+        if (*a == *b)
+            return true;
+    }
+    return false;
+}
+
+static void rebind_to_libc(void *arg, struct module *m, void **slot, const ElfW(Sym) * symbol)
+{
+    const char *name = m->strings + symbol->st_name;
+    if (symbol->st_shndx != SHN_UNDEF || gt_libc_has(*slot) || is_listed(arg, name))
+        return;
+    void *libcs = gt_libc_function(name);
+    if (libcs)
+        set_slot(m, slot, *slot, libcs);
+}
+
+void gt_elf_bind_imports(const char *const *but, int n)
+{
+    extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* ours */
+    struct imports imports = {but, n};
+    const struct link_map *ours = gt_elf_ours();
+    const char *begin = (const char *)&__ehdr_start;
+    if (!ours)
+        return;
+    struct module m = read_module(ours->l_addr, (const void *)(begin + __ehdr_start.e_phoff),
+                                  __ehdr_start.e_phnum);
+    rebind_tables(&m, rebind_to_libc, &imports);
 }

@@ -1,4 +1,4 @@
-/* Rebinds calls between modules that the loader bound by symbol tables. */
+/* Rebinds calls between modules that the loader bound by symbol tables, and ours to libc. */
 #pragma once
 
 #include <link.h>
@@ -20,3 +20,11 @@ struct gt_elf_binding {
  * called while the process starts, as a rule with one thread, or by the loader (attach.c).
  */
 bool gt_elf_rebind(const struct gt_elf_binding *bindings, int n, struct link_map *const not [2]);
+
+/*
+ * Binds what this library imports from libc to libc's own functions, but for the n names in `but`.
+ * The loader has bound it to the program's functions, or another preload's, where these define the
+ * name: such a function may wait for a lock that the caller of our hook holds, or call our hooks.
+ * Takes no lock, and calls nothing by name. Called before all else that we do in the process.
+ */
+void gt_elf_bind_imports(const char *const *but, int n);

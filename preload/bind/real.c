@@ -1,13 +1,16 @@
 /* See real.h. */
 #include "real.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
 #include "encoder/base/sparse.h"
 #include "preload/heap/nursery.h"
+#include "preload/heap/sanitizer.h"
 #include "preload/hooks/foreign.h"
 #include "preload/upward.h"
 #include "symbolize/elf/elf_names.h"
+#include "symbolize/elf/libc_names.h"
 #include "symbolize/symbolize.h"
 
 #include <gnu/libc-version.h>
@@ -301,7 +304,7 @@ static void begin_late(struct gt_elf_next *next)
 {
     int all = next->n;
     if (atomic_load(&looks_up_late) || strverscmp(gnu_get_libc_version(), "2.34") < 0 ||
-        !gt_elf_next_cut(next, "gnu_get_libc_version"))
+        !gt_elf_next_cut(next, gt_elf_libc()))
         return;
     behind.n = next->n;
     memcpy(behind.module, next->module, (size_t)next->n * sizeof *next->module);
@@ -309,16 +312,12 @@ static void begin_late(struct gt_elf_next *next)
     atomic_store(&looks_up_late, true);
 }
 
-/* Whether the function, if it is not optional, may be looked up when it is first called. Not those
- * that others keep a copy of, nor those that gt_guest_load redefines for a while. */
+/* Whether the function, if it is not optional, may be looked up when it is first called. Not abort,
+ * which gt_guest_load redefines for a while. */
 static bool may_wait(enum gt_hook hook)
 {
-    switch (hook) {
-    case GT_HOOK_syscall:
-    case GT_HOOK_longjmp:
-    case GT_HOOK_abort: return false;
-    default: return atomic_load(&looks_up_late) && !versions[hook][0] && !is_of_heap(hook);
-    }
+    return atomic_load(&looks_up_late) && hook != GT_HOOK_abort && !versions[hook][0] &&
+           !is_of_heap(hook);
 }
 
 static void look_up(const struct gt_elf_next *next, enum gt_hook hook)
@@ -358,22 +357,47 @@ bool gt_real_is_resolved(void)
     return atomic_load(&resolved);
 }
 
+/* What we import and leave bound to what the program would call. */
+static const char *const programs_own[] = {
+    /* part of a hook: the program's own call. A sanitizer must know who has a lock. */
+    "pthread_rwlock_tryrdlock", "pthread_spin_trylock", "ftrylockfile", "fork",
+    /* addresses that are compared with what the program passes to scandir */
+    "alphasort", "alphasort64", "versionsort", "versionsort64"};
+enum { PROGRAMS_OWN = sizeof programs_own / sizeof *programs_own };
+
+struct gt_libc gt_libc;
+
+/* A sanitizer must know of each thread and of each handler of a signal: there the real ones. */
+static void find_libcs(void)
+{
+    bool sanitized = gt_sanitizer_allocates();
+#define GT_LIBC(name)                                                 \
+    gt_libc.name = (__typeof__(gt_libc.name))gt_libc_function(#name); \
+    if (sanitized || !gt_libc.name)                                   \
+        gt_libc.name = gt_real.name;
+    GT_LIBCS
+#undef GT_LIBC
+    void *jump = gt_libc_function("longjmp"),
+         *clock = gt_libc_vdso_function(GT_ARCH_VDSO_CLOCK_GETTIME);
+    gt_symbolize_jump = jump ? (__typeof__(gt_symbolize_jump))jump : gt_real.longjmp;
+    if (clock)
+        gt_clock_read = (__typeof__(gt_clock_read))clock;
+}
+
 void gt_real_resolve(void)
 {
     static _Atomic bool begun, found;
     if (gt_real_is_resolved())
         return;
-    if (!atomic_exchange(&begun, true))
+    if (!atomic_exchange(&begun, true)) {
+        gt_elf_bind_imports(programs_own, PROGRAMS_OWN);
+        find_libcs();
         allocate_early();
+    }
     do_without();
     find_all();
     find_old();
     gt_glibc_init();
-    gt_syscall = gt_real.syscall;
-    gt_stat = gt_real.stat;
-    gt_lstat = gt_real.lstat;
-    gt_fstat = gt_real.fstat;
-    gt_symbolize_jump = gt_real.longjmp;
     const char *names[GT_UPWARD_HIDE_MAX + OPTIONAL];
     hide(names, atomic_exchange(&found, true) ? 0 : gt_upward.resolved(names));
     atomic_store(&resolved, true);

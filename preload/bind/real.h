@@ -94,6 +94,22 @@ struct gt_real {
 };
 extern struct gt_real gt_real;
 
+/*
+ * libc's own functions, for what the library does for itself: the real ones may be another
+ * preload's. Known once gt_real_resolve has begun.
+ */
+#define GT_LIBCS                \
+    GT_LIBC(pthread_create)     \
+    GT_LIBC(pthread_key_create) \
+    GT_LIBC(pthread_sigmask)    \
+    GT_LIBC(sigaction)          \
+    GT_LIBC(sigaltstack)
+extern struct gt_libc {
+#define GT_LIBC(name) __typeof__(&name) name;
+    GT_LIBCS
+#undef GT_LIBC
+} gt_libc;
+
 #ifdef GT_ARCH_COND_OLD_VERSION
 /* Condition variables in the ABI before glibc 2.3.2; NULL before gt_real_resolve. */
 extern struct gt_real_old {

@@ -258,7 +258,7 @@ static bool too_small(const stack_t *stack)
 static bool has_room(void)
 {
     stack_t now;
-    return gt_real.sigaltstack(NULL, &now) == 0 && !too_small(&now);
+    return gt_libc.sigaltstack(NULL, &now) == 0 && !too_small(&now);
 }
 
 void gt_sampler_thread_begin(struct gt_thread *t, bool fresh)

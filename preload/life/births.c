@@ -379,7 +379,7 @@ bool gt_thread_give_key(void)
 
 void gt_thread_init(void)
 {
-    threads.has_key = gt_real.pthread_key_create(&threads.key, key_destructor) == 0;
+    threads.has_key = gt_libc.pthread_key_create(&threads.key, key_destructor) == 0;
 }
 
 void gt_thread_main(void)

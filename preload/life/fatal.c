@@ -74,7 +74,7 @@ static void die_after_return(int number, siginfo_t *info)
     enum { SHELLS = 128 };
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     long pid = gt_syscall(SYS_getpid), tid = gt_syscall(SYS_gettid);
-    if (gt_real.sigaction(number, &by_default, NULL) != 0)
+    if (gt_libc.sigaction(number, &by_default, NULL) != 0)
         gt_syscall(SYS_exit_group, SHELLS + number);
     if (!is_fault(number, info) && gt_syscall(SYS_rt_tgsigqueueinfo, pid, tid, number, info) != 0)
         gt_syscall(SYS_tgkill, pid, tid, number); /* only the main thread may forge si_code */
@@ -149,9 +149,9 @@ static void end(void)
 {
     struct sigaction now, by_default = {.sa_handler = SIG_DFL};
     for (int i = 0; fatal.on && i < SIGNALS; i++) {
-        if (gt_real.sigaction(signals[i].number, NULL, &now) == 0 &&
+        if (gt_libc.sigaction(signals[i].number, NULL, &now) == 0 &&
             gt_fatal_is_ours(now.sa_handler))
-            gt_real.sigaction(signals[i].number, &by_default, NULL);
+            gt_libc.sigaction(signals[i].number, &by_default, NULL);
     }
     fatal.on = false;
 }
@@ -185,7 +185,7 @@ void gt_fatal_init(void (*save)(void))
     fatal.on = fatal.stack != NULL;
     for (int i = 0; fatal.on && i < SIGNALS; i++) {
         struct sigaction now;
-        if (gt_real.sigaction(signals[i].number, NULL, &now) == 0 && is_default(&now))
+        if (gt_libc.sigaction(signals[i].number, NULL, &now) == 0 && is_default(&now))
             gt_fatal_action(signals[i].number, &now, NULL);
     }
 }

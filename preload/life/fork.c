@@ -17,6 +17,8 @@
 
 static uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 
+static __thread uint64_t began; /* the clock counter before the fork under way; 0: none */
+
 static void become_child(void)
 {
     gt_debug_abandon();
@@ -24,11 +26,10 @@ static void become_child(void)
         *same_memory = 1;
     if (gt_process_is_followed())
         gt_upward.inherit();
+    began = 0;
 }
 
-enum { HELD_SYMBOLS = 1, HELD_MODULES = 2 };
-
-static __thread uint64_t began; /* the clock counter before the fork under way; 0: none */
+enum { HELD_SYMBOLS = 1, HELD_MODULES = 2, NESTED = 4 };
 
 uint64_t gt_fork_began(void)
 {
@@ -39,6 +40,9 @@ unsigned gt_fork_begin(void)
 {
     if (gt_process_is_left_alone())
         return 0;
+    gt_fork_check(); /* a child that does not know yet has its parent's `began` */
+    if (began)
+        return NESTED;
     began = gt_clock_counter();
     gt_log_let_go();
     unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;
@@ -57,7 +61,8 @@ void gt_fork_end(unsigned held)
 {
     gt_fork_give_back(held);
     gt_fork_check();
-    began = 0;
+    if (!(held & NESTED))
+        began = 0;
 }
 
 static __thread unsigned held_over_fork;

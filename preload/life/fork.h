@@ -13,7 +13,8 @@ void gt_fork_watch(void);
  * Called around a call that makes a process behind libc's back; gt_fork_end in parent and child.
  * gt_fork_begin waits up to one second until no thread is in code of ours that holds locks of the
  * loader. It keeps threads out of that code until gt_fork_end, which takes the value that
- * gt_fork_begin returned. errno may change.
+ * gt_fork_begin returned. errno may change. Within another fork of the calling thread, as in a
+ * handler of pthread_atfork that calls clone(2), neither does anything.
  */
 unsigned gt_fork_begin(void);
 void gt_fork_end(unsigned held);

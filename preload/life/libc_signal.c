@@ -37,8 +37,8 @@ static bool take_restorer(struct action *to)
 {
     struct action before, after;
     struct sigaction same;
-    if (exchange(SIGRTMAX, NULL, &before) != 0 || gt_real.sigaction(SIGRTMAX, NULL, &same) != 0 ||
-        gt_real.sigaction(SIGRTMAX, &same, NULL) != 0)
+    if (exchange(SIGRTMAX, NULL, &before) != 0 || gt_libc.sigaction(SIGRTMAX, NULL, &same) != 0 ||
+        gt_libc.sigaction(SIGRTMAX, &same, NULL) != 0)
         return false;
     bool found =
         exchange(SIGRTMAX, NULL, &after) == 0 && (after.restorer || !(after.flags & RESTORER));
@@ -74,7 +74,7 @@ bool gt_libc_signal_take(handler_fn *handler)
     struct sigaction unused;
     struct action wanted = {
         .handler = handler, .flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART, .mask = UINT64_MAX};
-    if (gt_real.sigaction(GT_LIBC_SIGNAL, NULL, &unused) == 0 || !find_restorer(&wanted))
+    if (gt_libc.sigaction(GT_LIBC_SIGNAL, NULL, &unused) == 0 || !find_restorer(&wanted))
         return false;
     ours = wanted;
     atomic_store(&taken, true);

@@ -47,9 +47,8 @@ struct need {
     uint32_t args[6];
 };
 
-/* A system call that libc makes only up to glibc 2.(minor - 1), or only from 2.minor on. */
+/* A system call that libc makes only up to glibc 2.(minor - 1). */
 #define UNTIL(minor, number) ((number) | (minor) << 16)
-#define SINCE(minor, number) ((number) | (minor) << 24)
 
 /* System calls that any thread may make in a hook. */
 static const struct need threads_need[] = {
@@ -64,11 +63,8 @@ static const struct need threads_need[] = {
     {SYS_sched_yield, {0}},
     {SYS_rt_sigprocmask, {SIG_SETMASK}},
     {SYS_sigaltstack, {0}},
-    {UNTIL(39, SYS_newfstatat), {2}},
-    {SINCE(39, SYS_fstat), {2}},
-#if !__GLIBC_PREREQ(2, 33) /* built with an older libc we call other functions, on any libc */
     {SYS_fstat, {2}},
-#endif
+    {SYS_newfstatat, {-100u /* AT_FDCWD */}}, /* of the thread that ends the process, too */
     {SYS_write, {2}},
 };
 
@@ -87,15 +83,7 @@ static const struct need drain_needs[] = {
     {SYS_openat, {-100u, 0, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600}},
     {SYS_openat, {-100u, 0, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600}},
     {SYS_linkat, {-100u, 0, -100u, 0, AT_SYMLINK_FOLLOW}},
-    {SYS_newfstatat, {0}},
-    {SINCE(39, SYS_fstat), {1000}},
-#if !__GLIBC_PREREQ(2, 33)
     {SYS_fstat, {1000}},
-#ifdef SYS_stat
-    {SYS_stat, {0}},
-    {SYS_lstat, {0}},
-#endif
-#endif
     {SYS_read, {0}},
     {SYS_pread64, {0}},
     {SYS_write, {1000}},
@@ -287,9 +275,8 @@ static bool is_permission(uint32_t answer)
 
 static bool is_made(const struct need *need)
 {
-    int libc = gt_glibc_minor();
-    int since = need->number >> 24, until = need->number >> 16 & 255;
-    return libc >= since && (!until || libc < until);
+    int until = need->number >> 16;
+    return !until || gt_glibc_minor() < until;
 }
 
 static bool answers(const struct sock_fprog *program, const struct need *needs, size_t n,

@@ -51,13 +51,13 @@ static bool are_same(const struct sigaction *a, const struct sigaction *b)
 static void keep_out_of(int number)
 {
     struct sigaction expected, wanted, found;
-    if (gt_real.sigaction(number, NULL, &expected) != 0 || !missing_in(&expected))
+    if (gt_libc.sigaction(number, NULL, &expected) != 0 || !missing_in(&expected))
         return;
     for (wanted = expected;; wanted = found) {
         unsigned long more = missing_in(&wanted);
         wanted.sa_mask.__val[0] |= more;
         added[number] |= more;
-        if (gt_real.sigaction(number, &wanted, &found) != 0 || are_same(&found, &expected))
+        if (gt_libc.sigaction(number, &wanted, &found) != 0 || are_same(&found, &expected))
             return;
         expected = wanted;
     }
@@ -86,12 +86,12 @@ static int install(void)
     if (has_handler(&taken.program) && !(taken.program.sa_flags & SA_RESTART))
         ours.sa_flags &= ~SA_RESTART;
     sigfillset(&ours.sa_mask);
-    return gt_real.sigaction(taken.number, &ours, NULL);
+    return gt_libc.sigaction(taken.number, &ours, NULL);
 }
 
 static void take(int number)
 {
-    if (gt_real.sigaction(number, NULL, &taken.program) != 0)
+    if (gt_libc.sigaction(number, NULL, &taken.program) != 0)
         return;
     taken.number = number;
     if (install() == 0)

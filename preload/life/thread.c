@@ -16,7 +16,7 @@ void gt_thread_ignore(void)
 bool gt_thread_on_signal_stack(void)
 {
     stack_t now;
-    return gt_real.sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK);
+    return gt_libc.sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK);
 }
 
 void gt_thread_resume(struct gt_thread *t, int64_t patience_ns)

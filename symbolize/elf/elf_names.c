@@ -1,10 +1,13 @@
 /* See elf_names.h. As a rule gt_real_resolve calls this while the process has one thread. */
 #include "elf_names.h"
 
+#include "libc_names.h"
+
 #include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
 
 #include <errno.h>
+#include <gnu/lib-names.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -46,13 +49,18 @@ static struct table read_table(const struct link_map *map, bool all)
     return t;
 }
 
-/* Does not call strcmp: it may be that of AddressSanitizer, which may not have found libc's yet. */
+/* Does not call strcmp: it may be that of AddressSanitizer, which may not have found libc's yet, or
+ * the program's. */
+static bool are_same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
 static bool is_named(const struct table *t, const ElfW(Sym) * symbol, const char *name)
 {
-    const char *s = t->strings + symbol->st_name;
-    while (*s && *s == *name)
-        s++, name++;
-    return *s == *name;
+    return are_same(t->strings + symbol->st_name, name);
 }
 
 static uint32_t gnu_hash_of(const char *name)
@@ -166,8 +174,10 @@ ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
 
 static const char *file_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *file = path;
+    for (; *path; path++)
+        file = *path == '/' ? path + 1 : file;
+    return file;
 }
 
 static const char *soname_of(const struct link_map *map)
@@ -180,13 +190,21 @@ static const char *soname_of(const struct link_map *map)
     return file_of(map->l_name);
 }
 
+struct link_map *gt_elf_libc(void)
+{
+    struct link_map *map = _r_debug.r_map;
+    while (map && !are_same(soname_of(map), LIBC_SO))
+        map = map->l_next;
+    return map;
+}
+
 bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
 {
     struct table t = read_table(map, false);
     const char *name = soname_of(library);
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
         if (dyn->d_tag == DT_NEEDED && t.strings &&
-            strcmp(file_of(t.strings + dyn->d_un.d_val), name) == 0)
+            are_same(file_of(t.strings + dyn->d_un.d_val), name))
             return true;
     }
     return false;
@@ -226,7 +244,10 @@ bool gt_elf_is_late(void)
     static _Atomic int known;
     int is = atomic_load_explicit(&known, memory_order_relaxed);
     if (!is) {
-        is = gt_elf_definer_before_us("gnu_get_libc_version") ? LATE : IN_TIME;
+        const struct link_map *map = gt_elf_libc(), *ours = gt_elf_ours();
+        while (map && map != ours)
+            map = map->l_next;
+        is = map ? LATE : IN_TIME;
         atomic_store_explicit(&known, is, memory_order_relaxed);
     }
     return is == LATE;
@@ -270,10 +291,10 @@ static const ElfW(Sym) * defined_in(const struct gt_elf_module *m, const char *n
     return default_version(&t, name, hash);
 }
 
-bool gt_elf_next_cut(struct gt_elf_next *next, const char *name)
+bool gt_elf_next_cut(struct gt_elf_next *next, const struct link_map *last)
 {
     int i = 0;
-    while (i < next->n && !defined_in(&next->module[i], name, gnu_hash_of(name)))
+    while (i < next->n && (!last || next->module[i].base != last->l_addr))
         i++;
     bool found = i < next->n;
     next->n = found ? i + 1 : next->n;
@@ -363,22 +384,13 @@ bool gt_elf_redefine(const struct link_map *map, const char *name, const void *f
     return done;
 }
 
-static struct link_map *libc(void)
-{
-    struct link_map *map = _r_debug.r_map;
-    while (map && !gt_elf_definition(map, "gnu_get_libc_version"))
-        map = map->l_next;
-    return map;
-}
-
 void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg)
 {
     static __typeof__(&dl_iterate_phdr) libcs;
     __typeof__(&dl_iterate_phdr) found = __atomic_load_n(&libcs, __ATOMIC_RELAXED);
     if (!found) {
-        const struct link_map *map = libc();
-        const ElfW(Sym) *symbol = map ? gt_elf_definition(map, "dl_iterate_phdr") : NULL;
-        found = symbol ? (__typeof__(found))(map->l_addr + symbol->st_value) : dl_iterate_phdr;
+        void *own = gt_libc_function("dl_iterate_phdr");
+        found = own ? (__typeof__(found))own : dl_iterate_phdr;
         __atomic_store_n(&libcs, found, __ATOMIC_RELAXED);
     }
     found(visit, arg);
@@ -433,7 +445,7 @@ static bool knows_loader(void)
     pthread_mutex_t *lock = NULL;
     if (atomic_load(&loaders.lock))
         return true;
-    const struct link_map *map = libc();
+    const struct link_map *map = gt_elf_libc();
     if (!map)
         return false;
     loaders.try = (__typeof__(loaders.try))gt_elf_function(map, "pthread_mutex_trylock");
@@ -491,15 +503,19 @@ void gt_elf_span(const struct dl_phdr_info *info, uint64_t *lo, uint64_t *hi)
     }
 }
 
-void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi)
+void gt_elf_image_range(const ElfW(Ehdr) * image, uintptr_t *lo, uintptr_t *hi)
 {
-    const ElfW(Ehdr) *loader = (const void *)getauxval(AT_BASE);
-    *lo = *hi = (uintptr_t)loader;
-    if (!loader) /* the loader was started as the program */
+    *lo = *hi = (uintptr_t)image;
+    if (!image) /* the loader was started as the program */
         return;
-    const ElfW(Phdr) *ph = (const void *)((const char *)loader + loader->e_phoff);
-    for (int i = 0; i < loader->e_phnum; i++) {
+    const ElfW(Phdr) *ph = (const void *)((const char *)image + image->e_phoff);
+    for (int i = 0; i < image->e_phnum; i++) {
         if (ph[i].p_type == PT_LOAD)
             *hi = *lo + ph[i].p_vaddr + ph[i].p_memsz;
     }
+}
+
+void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi)
+{
+    gt_elf_image_range((const void *)getauxval(AT_BASE), lo, hi);
 }

@@ -11,6 +11,9 @@
 /* This library, as the loader knows it. NULL: it cannot be found. */
 struct link_map *gt_elf_ours(void);
 
+/* libc.so.6, by its name: the program may define any of its functions. NULL: there is none. */
+struct link_map *gt_elf_libc(void);
+
 /* The definition of `name` in a module. NULL: the module has none. */
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
 
@@ -55,8 +58,8 @@ struct gt_elf_next {
 };
 void gt_elf_next_begin(struct gt_elf_next *next);
 
-/* Leaves out the modules behind the first one that defines `name`. false: no module does. */
-bool gt_elf_next_cut(struct gt_elf_next *next, const char *name);
+/* Leaves out the modules behind `last`. false: it is not among them. */
+bool gt_elf_next_cut(struct gt_elf_next *next, const struct link_map *last);
 
 /* The plain function that dlsym(RTLD_NEXT, name) finds since glibc 2.36, in the default version.
  * NULL: there is no definition, or one of another kind. */
@@ -105,6 +108,9 @@ const void *gt_elf_module_of(const void *code);
 
 /* The address range of a module's segments; *lo > *hi: it has none. */
 void gt_elf_span(const struct dl_phdr_info *info, uint64_t *lo, uint64_t *hi);
+
+/* The address range of a library whose ELF header is at `image`. NULL: an empty range. */
+void gt_elf_image_range(const ElfW(Ehdr) * image, uintptr_t *lo, uintptr_t *hi);
 
 /* The address range of the dynamic loader's own code. */
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi);

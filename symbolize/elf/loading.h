@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /*
- * The real longjmp, a pointer as gt_syscall is. Our hook of longjmp would take our own jump, in a
- * thread of the program, for a jump out of our code.
+ * libc's own longjmp, a pointer that preload/ sets. Our hook of longjmp would take our own jump, in
+ * a thread of the program, for a jump out of our code.
  */
 extern void (*gt_symbolize_jump)(jmp_buf env, int value);
 

@@ -133,7 +133,7 @@ void *gt_namespace_load(const char *library, void (*bail)(void))
 {
     struct link_map *libc;
     Lmid_t space;
-    if (!has_threads(gt_elf_definer("gnu_get_libc_version")))
+    if (!has_threads(gt_elf_libc()))
         return NULL;
     keep_apart();
     void *first = dlmopen(LM_ID_NEWLM, LIBC_SO, RTLD_NOW);

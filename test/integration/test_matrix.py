@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, matrix, proc
+from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, matrix, own_functions, proc
 
 pytestmark = pytest.mark.limit(120)
 
@@ -34,6 +34,8 @@ RUN = "import subprocess, sys\nresult = subprocess.run(sys.argv[1:])\nsys.stdout
 def needs(row):
     marks = [pytest.mark.needs(command) for command in matrix.PARENTS[row["parent"]]]
     allocator = row["neighbour"].split()[0]
+    if allocator == "own" and not own_functions.ARE_THERE:
+        return [*marks, pytest.mark.skip(reason=own_functions.WHERE)]
     there = allocator not in ALLOCATORS or any(LIBRARIES.glob(ALLOCATORS[allocator]))
     return marks if there else [*marks, pytest.mark.skip(reason=f"{allocator} is not here; ./scripts/deps all installs it")]
 
@@ -54,6 +56,8 @@ def around(tmp_path_factory):
     """What parents and neighbours need: a folder with it."""
     folder = tmp_path_factory.mktemp("around")
     proc.compile(SOURCES / "matrix/audit.c", folder / "audit.so", "-shared", "-fPIC")
+    if own_functions.ARE_THERE:
+        own_functions.build(folder, "own.so", "-shared", "-fPIC")
     (folder / "two").mkdir()
     for name in ("one", "other"):
         (folder / "two" / name).write_text(name)
@@ -87,7 +91,7 @@ def preloaded(neighbour, around, traces):
     name, *where = neighbour.split()
     if name == "audit":
         return {"LD_AUDIT": str(around / "audit.so")} | ({"LD_PRELOAD": str(LIBRARY)} if traces else {})
-    other = [str(max(LIBRARIES.glob(ALLOCATORS[name])))] if name in ALLOCATORS else []
+    other = [str(max(LIBRARIES.glob(ALLOCATORS[name])))] if name in ALLOCATORS else [str(around / "own.so")] if name == "own" else []
     ours = [str(LIBRARY)] if traces else []
     both = other + ours if where == ["before"] else ours + other
     return {"LD_PRELOAD": ":".join(both)} if both else {}

@@ -43,10 +43,7 @@ def listed(*tables):
     libc, found = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1]), set()
     for table in tables:
         rows = re.search(rf"struct need {table}\[\] = {{(.*?)\n}};", (ROOT / "preload/life/seccomp.c").read_text(), re.S)[1]
-        rows = re.sub(r"#if !__GLIBC_PREREQ\(2, (\d+)\).*?#endif", lambda m: m[0] if libc < int(m[1]) else "", rows, flags=re.S)
-        for when, minor, name in re.findall(r"{(?:(SINCE|UNTIL)\((\d+), )?SYS_(\w+)", rows):
-            if not when or (libc >= int(minor)) == (when == "SINCE"):
-                found.add(name)
+        found |= {name for until, name in re.findall(r"{(?:UNTIL\((\d+), )?SYS_(\w+)", rows) if not until or libc < int(until)}
     assert found
     return found
 

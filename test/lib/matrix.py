@@ -64,7 +64,7 @@ PARENTS = {  # what starts it → what has to be there for that
     "python": [],
 }
 
-NEIGHBOURS = ["none", *(f"{allocator} {where}" for allocator in ("jemalloc", "tcmalloc", "mimalloc") for where in ("before", "after")), "audit"]
+NEIGHBOURS = ["none", *(f"{allocator} {where}" for allocator in ("jemalloc", "tcmalloc", "mimalloc", "own") for where in ("before", "after")), "audit"]
 
 AROUND = PROGRAM | {"parent": list(PARENTS), "neighbour": NEIGHBOURS}
 

@@ -34,6 +34,22 @@ static inline void gt_arch_pause(void)
     __asm__ volatile("isb");
 }
 
+static inline long gt_arch_syscall(long number, const long argument[6])
+{
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = argument[0];
+    register long x1 __asm__("x1") = argument[1];
+    register long x2 __asm__("x2") = argument[2];
+    register long x3 __asm__("x3") = argument[3];
+    register long x4 __asm__("x4") = argument[4];
+    register long x5 __asm__("x5") = argument[5];
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+
 #define GT_ARCH_USER_END (1ull << 48)
 
 enum { GT_ARCH_REG_FP = 29, GT_ARCH_REG_SP = 31, GT_ARCH_REG_RA = 30, GT_ARCH_RA_BELOW = 0 };

@@ -4,10 +4,12 @@
  *
  * Each header defines
  *
- * - the clock: gt_arch_counter, gt_arch_counter_usable, GT_ARCH_COUNTER_SHIFT,
- *   GT_ARCH_VDSO_CLOCK_GETTIME (clock.h).
+ * - the clock: gt_arch_counter, gt_arch_counter_usable, GT_ARCH_COUNTER_SHIFT (clock.h), and
+ *   GT_ARCH_VDSO_CLOCK_GETTIME, the name of the vDSO's function.
  * - gt_arch_cpu_model: the name that the CPU has for itself; "": none.
  * - gt_arch_pause, for loops that spin.
+ * - gt_arch_syscall: a system call with six arguments. Returns what the kernel returns: an error is
+ *   a negative errno.
  * - GT_ARCH_USER_END, above all addresses of the program's code and data, except those that it asks
  *   the kernel for by name.
  * - DWARF numbers of registers: GT_ARCH_REG_FP, _SP and _RA.

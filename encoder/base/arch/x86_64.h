@@ -40,6 +40,19 @@ static inline void gt_arch_pause(void)
     __builtin_ia32_pause();
 }
 
+static inline long gt_arch_syscall(long number, const long argument[6])
+{
+    register long r10 __asm__("r10") = argument[3];
+    register long r8 __asm__("r8") = argument[4];
+    register long r9 __asm__("r9") = argument[5];
+    __asm__ volatile("syscall"
+                     : "+a"(number)
+                     : "D"(argument[0]), "S"(argument[1]), "d"(argument[2]), "r"(r10), "r"(r8),
+                       "r"(r9)
+                     : "rcx", "r11", "memory");
+    return number;
+}
+
 #define GT_ARCH_USER_END (1ull << 47)
 
 enum { GT_ARCH_REG_FP = 6, GT_ARCH_REG_SP = 7, GT_ARCH_REG_RA = 16, GT_ARCH_RA_BELOW = 8 };

@@ -8,6 +8,6 @@ int main(void)
 {
     RUN_THREADS(1, nothing, NULL);
     void *lib = dlopen("libm.so.6", RTLD_NOW);
-    *(int *)dlsym(RTLD_DEFAULT, "ready") = 1;
+    ((void (*)(void))dlsym(RTLD_DEFAULT, "get_ready"))();
     return dlclose(lib);
 }
