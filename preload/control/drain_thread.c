@@ -6,7 +6,7 @@
 #include "options.h"
 #include "read_usage.h"
 
-#include "encoder/base/libc.h"
+#include "encoder/base/file.h"
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
@@ -20,6 +20,7 @@
 
 #include <linux/close_range.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 static struct {
     _Atomic uint32_t tid; /* the kernel clears it at the thread's end (set_tid_address) */
@@ -50,18 +51,41 @@ static void place(pthread_t thread)
 }
 
 /*
+ * Whether the descriptor is a message queue. The kernel takes every close of a queue's descriptor,
+ * also of a copy, for the process's wish to have no more mq_notify. Numbers and their names are of
+ * Linux's ipc/mqueue.c. A size is asked for first: fstatfs is more likely to be forbidden by a
+ * filter of system calls.
+ */
+static bool is_queue(int fd)
+{
+    enum { MQUEUE_MAGIC = 0x19800202, FILENT_SIZE = 80 };
+    struct stat file;
+    struct statfs at;
+    return gt_fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == FILENT_SIZE &&
+           gt_syscall(SYS_fstatfs, fd, &at) == 0 && at.f_type == MQUEUE_MAGIC;
+}
+
+/*
  * Gives the drain thread a descriptor table of its own. The table is empty, except for the trace if
- * it is already open (see gt_process_confines). So the program cannot close, duplicate or count a
- * descriptor of ours, and none of its pipes stays open because of us. false: kernels before 5.9 do
- * not offer this; there encoder/drain/output.c checks its descriptor before each write.
+ * it is already open (see gt_process_confines), and for message queues. So the program cannot
+ * close, duplicate or count a descriptor of ours, and none of its pipes stays open because of us.
+ * false: kernels before 5.9 do not offer this; there encoder/drain/output.c checks its descriptor
+ * before each write.
  */
 static bool unshare_descriptors(void)
 {
-    int kept = gt_output_descriptor();
-    if (gt_syscall(SYS_close_range, kept + 1, ~0u, CLOSE_RANGE_UNSHARE) != 0)
+    enum {
+        WORD = 64
+    }; /* the kernel copies tables in words of this many descriptors, then closes */
+    int kept = gt_output_descriptor(), last = kept, copied = (kept / WORD + 1) * WORD;
+    for (int fd = kept + 1; fd < copied; fd++)
+        last = is_queue(fd) ? fd : last;
+    if (gt_syscall(SYS_close_range, last + 1, ~0u, CLOSE_RANGE_UNSHARE) != 0)
         return false;
-    if (kept > 0)
-        gt_syscall(SYS_close_range, 0, kept - 1, 0);
+    for (int fd = 0; fd < last; fd++) {
+        if (fd != kept && !is_queue(fd))
+            gt_file_close(fd);
+    }
     return true;
 }
 
@@ -92,17 +116,17 @@ bool gt_drain_thread_start(void)
     pthread_t thread;
     pthread_attr_t attr;
     sigfillset(&all);
-    gt_real.pthread_sigmask(SIG_SETMASK, &all, &before);
+    gt_libc.pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, 1 << 20);
     gt_drain_set_threaded();
-    int error = gt_real.pthread_create(&thread, &attr, run, NULL);
+    int error = gt_libc.pthread_create(&thread, &attr, run, NULL);
     gt_libc_signal_retake();
     if (!error)
         place(thread);
     pthread_attr_destroy(&attr);
-    gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
+    gt_libc.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         gt_drain_set_unthreaded();
         gt_log_note("no thread to write with (%s): those of the program write",
