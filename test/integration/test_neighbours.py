@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -103,6 +104,23 @@ def test_libfaketime(tmp_path, order):
     bare = proc.run(argv, env=fake | {"LD_PRELOAD": library})
     result = proc.traced(argv, tmp_path / "t.out", env=fake | {"LD_PRELOAD": " ".join(preload)})
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout) == (0, "2001\n"), str(result)
+    gotools.check_all(tmp_path / "t.out")
+
+
+@pytest.mark.parametrize("order", ["before", "behind"])
+@pytest.mark.parametrize("library", ["libeatmydata.so.1", "libjemalloc.so.2", "libtcmalloc.so.4", "libprofiler.so.0", "libtcmalloc_and_profiler.so.4"])
+def test_python_beside_a_preload(tmp_path, library, order):
+    """Libraries that take the place of sync calls, malloc, signals and threads."""
+    found = list(pathlib.Path("/usr/lib").glob(f"*/{library}"))
+    if not found:
+        pytest.skip(f"{library} is not here; ./scripts/deps all installs it")
+    code = "import threading, os, subprocess; sums = []; t = [threading.Thread(target=lambda: sums.append(sum(range(9999)))) for _ in range(4)]; "
+    code += "[x.start() for x in t]; [x.join() for x in t]; os.sync(); print(sums, subprocess.run(['true']).returncode)"
+    preload = [str(found[0]), str(LIBRARY)] if order == "before" else [str(LIBRARY), str(found[0])]
+    argv, env = ["/usr/bin/python3", "-c", code], {"CPUPROFILE": str(tmp_path / "profile")}
+    bare = proc.run(argv, env=env | {"LD_PRELOAD": str(found[0])})
+    result = proc.traced(argv, tmp_path / "t.out", env=env | {"LD_PRELOAD": " ".join(preload)})
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout) == (0, bare.stdout), str(result)
     gotools.check_all(tmp_path / "t.out")
 
 
