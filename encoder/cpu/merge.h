@@ -21,7 +21,7 @@ struct gt_merge_g {
     uint8_t state; /* enum gt_g_state */
     bool away;     /* its state is due to an absence: only its own thread, once back, ends it */
     /* What the format that is being written keeps about the goroutine. */
-    bool known;
+    bool known, v1_named; /* v1_named: it has a label, which may be "", whose id is 0 */
     uint32_t v1_seq, v1_p, v1_label;
     uint32_t out_seq;
     uint64_t out_ts; /* of the last event, in out_stream */

@@ -355,7 +355,7 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     t->stack = NULL;
     if (h->on->thread != GT_NO_THREAD)
         t->thread = h->on->thread;
-    if (*h->text)
+    if (h->names)
         t->name = h->text;
     h->on->g = t->g;
     note_running(all, h->on->p, t, ns);

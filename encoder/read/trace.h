@@ -28,6 +28,7 @@ struct gt_happening {
     enum gt_event_type type;
     struct gt_stream *on; /* of a status: the stream where the goroutine runs */
     bool part; /* a part, but not the first, of an event of the file: it has no number of its own */
+    bool names;  /* `text` is the goroutine's label, which may be "" */
     uint64_t ts; /* in units of the trace's clock */
     uint64_t
         own_ns; /* ts in ns: earlier than the time of its report, if it was not possible at ts */

@@ -165,6 +165,7 @@ static bool translate(struct gt_reader *r, struct gt_source *s, const struct gt_
     h->more = "";
     if (type == GT_V1_GO_BLOCK && r->trace->ours)
         h->text = GT_UNSEEN_TEXT;
+    h->names = type == GT_V1_GO_START_LABEL;
     h->state = word->state;
     h->seq = h->type == GT_EV_GO_STATUS ? 1 : 0;
     h->stack = h->type == GT_EV_GO_SYSCALL_BEGIN ? s->call : NULL;

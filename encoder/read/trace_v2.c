@@ -167,7 +167,10 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
         break;
     case GT_EV_HEAP_ALLOC:
     case GT_EV_HEAP_GOAL: h->bytes = arg[0]; break;
-    case GT_EV_GO_LABEL: h->text = gt_reader_text(r, arg[0]); break;
+    case GT_EV_GO_LABEL:
+        h->names = true;
+        h->text = gt_reader_text(r, arg[0]);
+        break;
     case GT_EV_PROC_START: h->p = arg[0]; break;
     case GT_EV_STW_BEGIN:
         h->text = gt_reader_text(r, arg[0]);
@@ -228,7 +231,7 @@ static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
 {
     h->type = type;
     h->on = NULL;
-    h->part = false;
+    h->part = h->names = false;
     h->ts = ts;
     h->own_ns = h->g = h->seq = h->thread = h->p = h->task = h->parent = h->bytes = 0;
     h->state = GT_G_NONE;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const char *const reasons[GT_REASONS_END] = {
+    [GT_REASON_NONE] = "",
     [GT_REASON_SYNC] = "sync",
     [GT_REASON_COND] = "sync.(*Cond).Wait",
     [GT_REASON_SLEEP] = "sleep",
@@ -78,7 +79,7 @@ static bool is(const struct gt_string *s, const char *text, size_t len, uint64_t
 /* Makes all reasons that are missing: a fork may have interrupted this. */
 static void seed_locked(void)
 {
-    for (uint32_t r = 1; r < GT_REASONS_END; r++) {
+    for (uint32_t r = 0; r < GT_REASONS_END; r++) {
         if (table.reason[r])
             continue;
         size_t len = strlen(reasons[r]);
@@ -95,7 +96,7 @@ static struct gt_string *intern_locked(const char *text, size_t len, bool of_loc
     struct gt_string *s = era->strings[hash % GT_ERA_STRINGS];
     while (s && !is(s, text, len, hash, of_lock))
         s = s->next_in_bucket;
-    for (int r = 1; !s && r < GT_REASONS_END; r++) {
+    for (int r = 0; !s && r < GT_REASONS_END; r++) {
         if (table.reason[r] && is(table.reason[r], text, len, hash, of_lock))
             s = table.reason[r];
     }
@@ -177,7 +178,7 @@ static void each(uint32_t gen, uint32_t mark, void (*fn)(void *arg, struct gt_st
 {
     struct gt_era *era = gt_era_now();
     const struct gt_string *last = newest(era); /* seeds the reasons, too */
-    for (int r = 1; r < GT_REASONS_END; r++) {
+    for (int r = GT_REASON_NONE + 1; r < GT_REASONS_END; r++) {
         if (table.reason[r] && (gen || table.reason[r]->written == mark))
             fn(arg, table.reason[r]);
     }

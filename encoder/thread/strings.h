@@ -1,9 +1,10 @@
 /*
  * The string table: text ↔ one id, as long as its era lasts (era.h), reasons for ever. Reasons have
- * the ids of enum gt_reason. One lock guards the table: threads of the program rarely intern (their
- * names), mostly the drain side does. Strings of which a program may give any number are in
- * texts.h. Any thread, but a signal handler must not call this in the middle of another call of its
- * thread.
+ * the ids of enum gt_reason. The empty string has the id 0, which readers of every format know:
+ * they refuse its text in a v1 file. One lock guards the table: threads of the program rarely
+ * intern (their names), mostly the drain side does. Strings of which a program may give any number
+ * are in texts.h. Any thread, but a signal handler must not call this in the middle of another call
+ * of its thread.
  */
 #pragma once
 

@@ -123,11 +123,14 @@ static int forget(enum gt_hook hook, FILE *file)
 
 GT_EXPORT int fclose(FILE *file)
 {
-    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
     struct gt_stream_name name = gt_thread_names_in(file);
-    if (forget(GT_HOOK_fclose, file) == 2)
-        gt_process_keep_stderr();
-    int r = gt_real.fclose(file);
+    int r;
+    {
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
+        if (forget(GT_HOOK_fclose, file) == 2)
+            gt_process_keep_stderr();
+        r = gt_real.fclose(file);
+    }
     if (r == 0)
         gt_thread_names_closed(&name);
     return r;

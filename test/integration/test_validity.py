@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lib import BUILD, PROGRAMS, gotools, proc, wire
+from lib import BUILD, PROGRAMS, SINGLE, gotools, proc, wire
 from lib.reports import GOTRACE
 from lib.seeds import seeded
 
@@ -120,6 +120,17 @@ def test_rules(tmp_path, recorded, name, do, said):
     assert refused([trace], "go1.23")
     info = proc.run([GOTRACE, "info", trace])
     assert "file         whole" not in info.stdout, info.stdout
+
+
+def test_a_label_that_is_not_there(tmp_path):
+    """Go's reader of v1 takes the file, and breaks down when the label is read."""
+    trace = tmp_path / "t.out"
+    proc.traced([SINGLE / "thread_names/given"], trace, env={"GOTRACE_FORMAT": "go1.21"}).ok()
+    header, records = wire.read_v1(trace.read_bytes())
+    next(record for record in records if record.name == "GoStartLabel").args[-1] = 99999
+    trace.write_bytes(wire.write_v1(header, records))
+    taken, text = check(trace)
+    assert not taken and "string 99999 is not there" in text, text
 
 
 def test_a_cut_file_is_told_apart(tmp_path, recorded):

@@ -49,6 +49,8 @@ static void write_up_to(uintptr_t number, uint64_t last)
     snprintf(name, sizeof name, "writer-%u", (unsigned)number);
     if (!is_silent)
         pthread_setname_np(pthread_self(), name);
+    if (!is_silent && number == 0)
+        pthread_setname_np(pthread_self(), ""); /* it has lost its name */
     for (uint64_t n = journal[number].written + 1; n <= last && !is_over; n++) {
         write_log(number, n);
         if (n % 4 == 0) {

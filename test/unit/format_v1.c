@@ -92,10 +92,10 @@ static const uint8_t go17_tables[] = {
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
     0x25, 16, 4, 'm', 'a', 'i', 'n',      /* String 16; the ids up to 13 are always there */
     0xc3, 16, 0xfe, 0xff, 0xff, 0xff, 7, 1, /* Stack of main: 1 frame */
-        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 16, 0, 0, /* its PC, function, file, line */
-    0x25, 18, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
+        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 16, 0, 0, /* its PC, function, file (none), line */
+    0x25, 17, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
     0xc3, 16, 0xff, 0xff, 0xff, 0xff, 7, 1,
-        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 18, 0, 0,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 17, 0, 0,
     0x25, 14, 2, 'f', 'n', 0x25, 15, 3, 'f', '.', 'c', /* names that were looked up before */
     0xc3, 7, 1, 1, 0x80, 0x20, 14, 15, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
     0x25, 1, 4, 's', 'y', 'n', 'c',

@@ -69,7 +69,7 @@ static uint32_t string_id(struct gt_string *s)
     uint64_t *slot = s->of_lock ? gt_memo_at(&of_locks, s->id) : NULL;
     if (slot)
         *slot = (uintptr_t)s;
-    if (!s->len || s->of_lock) /* readers refuse an empty string; 0 is one */
+    if (!s->id || s->of_lock)
         return 0;
     if (s->written != tables.trace) {
         s->written = tables.trace;

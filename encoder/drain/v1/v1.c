@@ -40,7 +40,7 @@ static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args
     args[0] = g->id;
     args[1] = g->v1_seq;
     args[2] = g->v1_label;
-    if (g->v1_label && gt_v1_has(gt_format, GT_V1_GO_START_LABEL))
+    if (g->v1_named && gt_v1_has(gt_format, GT_V1_GO_START_LABEL))
         return GT_V1_GO_START_LABEL;
     return local ? GT_V1_GO_START_LOCAL : GT_V1_GO_START;
 }
@@ -92,8 +92,10 @@ static void stands_of(struct gt_merge_g *g, const struct gt_v1_stands *e)
     g->known = true;
     g->v1_seq += e->type != GT_V1_GO_CREATE;
     g->v1_p = GT_MERGE_NO_P;
-    if (e->type == GT_V1_GO_START_LABEL)
+    if (e->type == GT_V1_GO_START_LABEL) {
+        g->v1_named = true;
         g->v1_label = (uint32_t)e->arg[2];
+    }
 }
 
 /*
@@ -178,13 +180,15 @@ static void put_stop(const struct gt_merge_event *ev, enum gt_v1_type type, cons
 
 /*
  * Only an event that starts a goroutine has its label. So a goroutine that runs is stopped and
- * started again, as at the end of a page. It might never start again else.
+ * started again, as at the end of a page. It might never start again else. A goroutine that writes
+ * its name to a file of the kernel's is in that call: it starts when the call is over.
  */
 static void go_label(const struct gt_merge_event *ev, uint32_t label)
 {
-    bool is_new = ev->g->v1_label != label && gt_v1_has(gt_format, GT_V1_GO_START_LABEL);
+    bool is_new = !ev->g->v1_named || ev->g->v1_label != label;
+    ev->g->v1_named = true;
     ev->g->v1_label = label;
-    if (is_new) {
+    if (is_new && ev->g->state == GT_G_RUNNING && gt_v1_has(gt_format, GT_V1_GO_START_LABEL)) {
         put_stop(ev, GT_V1_GO_PREEMPT, ARGS(0));
         go_start(ev);
     }

@@ -163,7 +163,8 @@ static void adopt_strings(struct gt_boxed *b, uint64_t address, uint64_t *steps)
 {
     const struct gt_string *s;
     while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
-        bool is_whole = s->len <= GT_STRING_MAX && gt_boxed_at(b, address, sizeof *s + s->len);
+        bool is_whole = s->id && s->len && s->len <= GT_STRING_MAX &&
+                        gt_boxed_at(b, address, sizeof *s + s->len);
         bool is_one = is_whole && (!s->of_lock || s->len == sizeof(struct gt_held_key));
         uint64_t *slot = is_one ? gt_need(gt_memo_at(&b->strings, address)) : NULL;
         if (slot)

@@ -40,7 +40,7 @@ void gt_steps_finish(void);
 
 /* v1: gives the thread the P on which its event h stands. */
 void gt_be_there(const struct gt_happening *h, uint64_t ns);
-void gt_note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64_t ts);
+void gt_note_label(struct gt_m *m, struct gt_g_row *g, const struct gt_happening *h, uint64_t ts);
 
 /* Take the events of the source, each function its types. */
 void gt_tell_proc_status(const struct gt_happening *h);

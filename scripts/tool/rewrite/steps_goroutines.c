@@ -127,11 +127,11 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
         gt_do_status(m, g, gt_format->v1 ? g->its : h->stack, gt_first_ts());
 }
 
-void gt_note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64_t ts)
+void gt_note_label(struct gt_m *m, struct gt_g_row *g, const struct gt_happening *h, uint64_t ts)
 {
-    if (!*label || g->label == label)
+    if (!h->names || g->label == h->text)
         return;
-    g->label = label;
+    g->label = h->text;
     if (gt_all->writes)
         gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(gt_name_of(g))));
 }
@@ -177,7 +177,7 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
             g->call_ns = ns;
             gt_do_call_end(m, g, gt_ts_of(ns));
         }
-        gt_note_label(m, g, h->text, gt_ts_of(ns));
+        gt_note_label(m, g, h, gt_ts_of(ns));
         return;
     }
     gt_step_finish(g);
@@ -190,7 +190,7 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
     if (!catch_up(m, g, GT_G_RUNNABLE, gt_ts_of(ns)))
         return;
     gt_do_start(m, g, gt_ts_of(ns));
-    gt_note_label(m, g, h->text, gt_ts_of(ns));
+    gt_note_label(m, g, h, gt_ts_of(ns));
 }
 
 /* A thread that woke too early waits for its lock again, without another log: see threads.c. */

@@ -84,7 +84,7 @@ void gt_tell_says(const struct gt_happening *h, uint64_t ns)
     case GT_EV_USER_REGION_BEGIN: region_begin(m, h, gt_ts_of(ns)); break;
     case GT_EV_USER_REGION_END: region_end(m, h, gt_ts_of(ns)); break;
     case GT_EV_USER_LOG: user_log(m, h, ns); break;
-    default: gt_note_label(m, g, h->text, gt_ts_of(ns)); break;
+    default: gt_note_label(m, g, h, gt_ts_of(ns)); break;
     }
 }
 

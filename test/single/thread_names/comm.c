@@ -64,6 +64,13 @@ static void *names_itself_again(void *name)
     return NULL;
 }
 
+/* Leaves it without a name. */
+static void *names_itself_nothing(void *name)
+{
+    write_to("/proc/thread-self/comm", "before");
+    return names_itself(name);
+}
+
 /* Files that name no thread, and a write that fails. */
 static void *is_not_named(void *directory)
 {
@@ -126,6 +133,8 @@ int main(int argc, char **argv)
     run(names_itself, "longer than sixteen");
     run(prints_its_name, "printed");
     run(names_itself_again, "again");
+    run(names_itself, "");
+    run(names_itself_nothing, "\n");
     run(is_not_named, argv[1]);
     run_named(write_to, "by another");
     run_named(print_to, "printed by it");

@@ -6,7 +6,7 @@
 #include "../../prog/program.h"
 #include "../../../preload/gotrace.h"
 
-enum { THREADS = 8 };
+enum { THREADS = 11 };
 
 struct thread {
     pthread_t self;
@@ -17,14 +17,18 @@ struct thread {
 
 static struct thread threads[THREADS];
 
+static void wait_for_it(struct thread *t)
+{
+    while (sem_wait(&t->go_on) && errno == EINTR)
+        ;
+}
+
 static void *waits(void *arg)
 {
     struct thread *t = arg;
     t->tid = gettid();
-    while (sem_wait(&t->go_on) && errno == EINTR)
-        ;
-    while (sem_wait(&t->go_on) && errno == EINTR)
-        ;
+    wait_for_it(t);
+    wait_for_it(t);
     return NULL;
 }
 
@@ -57,11 +61,21 @@ static void *renames_itself(void *arg)
 {
     struct thread *t = arg;
     t->tid = gettid();
-    while (sem_wait(&t->go_on) && errno == EINTR)
-        ;
+    wait_for_it(t);
     pthread_setname_np(pthread_self(), "mine");
-    while (sem_wait(&t->go_on) && errno == EINTR)
-        ;
+    wait_for_it(t);
+    return NULL;
+}
+
+/* It has had a name, and has none when it waits for the second time. */
+static void *unnames_itself(void *arg)
+{
+    struct thread *t = arg;
+    pthread_setname_np(pthread_self(), "lost");
+    t->tid = gettid();
+    wait_for_it(t);
+    prctl(PR_SET_NAME, "");
+    wait_for_it(t);
     return NULL;
 }
 
@@ -94,8 +108,8 @@ static void name(int i, const char *text)
 
 int main(void)
 {
-    static const char *const names[THREADS] = {"self", "early",      "late", "newer",
-                                               "mine", "at its end", "born", "-"};
+    static const char *const names[THREADS] = {
+        "self", "early", "late", "newer", "mine", "at its end", "born", "-", "", "", ""};
     begin(0, names_itself);
     begin(1, named_before_it_waits);
     begin(2, waits);
@@ -103,6 +117,9 @@ int main(void)
     begin(4, renames_itself);
     begin(5, computes);
     begin(7, waits);
+    begin(8, waits);
+    begin(9, names_itself);
+    begin(10, unnames_itself);
     name(1, "early");
     await_wait(&threads[2]);
     name(2, "late");
@@ -112,6 +129,10 @@ int main(void)
     name(4, "given");
     begin(6, waits);
     name(6, "born"); /* it may not have begun */
+    name(8, "");
+    await_wait(&threads[9]);
+    name(9, "");
+    await_wait(&threads[10]);
     gotrace_start(); /* where it has not begun */
     name(3, "newer");
     name(5, "at its end");
