@@ -1,9 +1,9 @@
 /*
  * Checks whether Go's reader accepts a file: applies the reader's rules for the structure of a
  * file, for its tables and for each event. The rules are those of internal/trace of Go 1.26, which
- * are at least as strict as those of earlier versions. For a format before 1.11 they are those of
- * Go 1.22, the last one that reads it. For gotrace. The check reads the file on its own, and keeps
- * no names.
+ * are at least as strict as those of earlier versions, and what the viewer's pages need besides.
+ * For a format before 1.11 they are those of Go 1.22, the last one that reads it. For gotrace. The
+ * check reads the file on its own, and keeps no names.
  */
 #pragma once
 

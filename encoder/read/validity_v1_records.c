@@ -15,7 +15,17 @@
  */
 enum { STRICT = 11 };
 
-enum { RECORD_MAX = 2048, STRING_MAX = 1000000, FRAMES_MAX = 1000 };
+enum { RECORD_MAX = 2048, STRING_MAX = 1000000 };
+
+/*
+ * How many frames a stack may have. The reader takes 1,000, but profile pages before Go 1.27 break
+ * down over more than 128 (pcsForStack in cmd/trace/pprof.go). Go 1.22's pages, for formats before
+ * 1.11, take as many as the reader. A stack with the id 0 is skipped.
+ */
+static uint64_t frames_max(const struct gt_format *format, uint64_t id)
+{
+    return id && format->minor >= STRICT ? GT_FRAMES_MAX : 1000;
+}
 
 /* Known goroutines and sources ---------------------------------------------------------------- */
 
@@ -100,10 +110,11 @@ static bool read_string(struct gt_check_v1 *c, const struct gt_v1_record *record
 static bool read_stack(struct gt_check_v1 *c, const struct gt_v1_record *record)
 {
     struct gt_bytes args = record->args;
-    gt_get_varint(&args);
-    uint64_t n = gt_get_varint(&args), each = c->by_number ? 1 : 4;
-    if (n > FRAMES_MAX)
-        return WRONG("a stack has %" PRIu64 " frames, more than %d", n, FRAMES_MAX);
+    uint64_t id = gt_get_varint(&args), n = gt_get_varint(&args), each = c->by_number ? 1 : 4;
+    uint64_t most = frames_max(c->trace->format, id);
+    if (n > most)
+        return WRONG("a stack has %" PRIu64 " frames, and viewers take %" PRIu64 " at most", n,
+                     most);
     if (count_args(record->args) != 2 + n * each)
         return WRONG("a stack is not whole");
     if (n && c->trace->format->minor >= STRICT) {

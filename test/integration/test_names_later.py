@@ -95,15 +95,38 @@ def test_every_command_has_the_names(traced, tmp_path, built):
     assert b"waits.c" in (tmp_path / "both").read_bytes()
 
 
-def test_the_viewer_gets_them(traced, tmp_path, built):
-    """The Go that is run there keeps what it was given."""
-    trace = traced([built], env=LATER).ok().trace
-    go = tmp_path / "go"
-    go.write_text(f'#!/bin/sh\n[ "$1" = version ] && exec echo go version go1.26.0\nshift 3; cat "$1" >{tmp_path}/shown\n')
+def keeps_what_it_shows(go, shown):
+    """A `go` whose `go tool trace` only copies the trace."""
+    go.write_text(f'#!/bin/sh\n[ "$1" = version ] && exec echo go version go1.26.0\nshift 3; cat "$1" >{shown}\n')
     go.chmod(0o755)
-    tool("view", f"--go={go}", "--no-browser", trace)
+    return go
+
+
+def test_the_viewer_gets_them(traced, tmp_path, built):
+    trace = traced([built], env=LATER).ok().trace
+    tool("view", f"--go={keeps_what_it_shows(tmp_path / 'go', tmp_path / 'shown')}", "--no-browser", trace)
     assert b"waits.c" in (tmp_path / "shown").read_bytes()
     assert sleeps(tmp_path / "shown")[0][: len(NAMED)] == NAMED
+
+
+@pytest.mark.parametrize("how", ["symbolize", "view"])
+@pytest.mark.parametrize("format", gotools.some("go1.11", of=[f for f in gotools.FORMATS if gotools.FORMATS[f][1] is None]))
+def test_no_more_frames_than_viewers_take(traced, tmp_path, format, how):
+    """Profile pages before Go 1.27 take 128; inlined functions make more of the addresses. The outermost are left out."""
+    program = proc.compile(SOURCES / "names_later/deep.c", tmp_path / "deep")
+    trace = traced([program], env={**LATER, "GOTRACE_FORMAT": format}).ok().trace
+    named = tmp_path / "named"
+    if how == "symbolize":
+        tool("symbolize", "-o", named, trace)
+    else:
+        tool("view", f"--go={keeps_what_it_shows(tmp_path / 'go', named)}", "--no-browser", trace)
+    level = ["fourth", "third", "second", "first", "wait_below"]
+    (stack,) = sleeps(named, "sem_timedwait")
+    assert [function for function, _ in stack] == (level * 30)[: 128 - 1]
+    for go in map(gotools.find, ("1.25", "1.26", "1.27")):
+        if gotools.minor_of(go) >= int(format[4:]):
+            assert any("wait_below" in str(sample) for sample in gotools.pprof(named, go=go).samples)
+    assert "takes all of it" in tool("info", "--check", named).stdout
 
 
 def test_another_build_by_now(traced, tmp_path):

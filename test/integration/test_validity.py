@@ -133,6 +133,21 @@ def test_a_label_that_is_not_there(tmp_path):
     assert not taken and "string 99999 is not there" in text, text
 
 
+@pytest.mark.parametrize("frames, takes", [(128, True), (129, False)])
+def test_frames_of_v1_that_profile_pages_take(tmp_path, frames, takes):
+    trace = tmp_path / "t.out"
+    proc.traced([PROGRAMS / "rounds"], trace, env={"GOTRACE_FORMAT": "go1.21"}).ok()
+    header, records = wire.read_v1(trace.read_bytes())
+    for record in records:
+        if record.name == "Stack" and record.args[0]:  # its id; then how many frames of PC, function, file, line
+            record.args[1:] = [frames, *record.args[2:], *(n for i in range(record.args[1], frames) for n in (i, 0, 0, 0))]
+    trace.write_bytes(wire.write_v1(header, records))
+    taken, text = check(trace)
+    assert taken == takes and (takes or "a stack has 129 frames, and viewers take 128 at most" in text), text
+    profile = proc.run([*gotools.tool(gotools.find("1.26")), "-pprof=sync", trace])
+    assert (profile.returncode == 0) == takes, profile
+
+
 def test_a_cut_file_is_told_apart(tmp_path, recorded):
     trace = tmp_path / "t.out"
     trace.write_bytes(wire.write_v2(*recorded)[:-5])

@@ -8,6 +8,13 @@
 #include <string.h>
 
 enum { INLINES_MAX = 32 };
+
+/* The frames that take the place of one; those before the last are inlined. */
+struct answer {
+    uint32_t n; /* 0: the frame stays as it is */
+    struct gt_where frame[];
+};
+
 #define NEW_PCS (1ull << 51) /* beyond the PCs that the encoder makes up */
 
 void gt_naming_string(struct gt_naming *naming, uint64_t id, const struct gt_bytes *text)
@@ -111,9 +118,9 @@ static uint64_t shown_for(const struct gt_named_module *m, uint64_t pc)
     return m ? pc : pc | GT_MODULES_MADE;
 }
 
-const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame)
+static const struct answer *ask(struct gt_naming *naming, const struct gt_where *frame)
 {
-    static const struct gt_answer none;
+    static const struct answer none;
     struct gt_sym_frame frames[INLINES_MAX];
     uint64_t *slot = gt_need(gt_memo_at(&naming->answers, frame->pc));
     if (*slot)
@@ -123,7 +130,7 @@ const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_
     int n = m ? ask_module(naming, m, frame, frames) : find_made(naming, frame, frames);
     if (!n)
         return &none;
-    struct gt_answer *answer = gt_need(malloc(sizeof *answer + (size_t)n * sizeof *answer->frame));
+    struct answer *answer = gt_need(malloc(sizeof *answer + (size_t)n * sizeof *answer->frame));
     *slot = (uintptr_t)answer;
     naming->named++;
     answer->n = (uint32_t)n;
@@ -134,6 +141,17 @@ const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_
                               .file = kept(naming, frames[i].file),
                               .line = frames[i].line};
     return answer;
+}
+
+uint32_t gt_naming_put(struct gt_naming *naming, const struct gt_where *frame, uint32_t n,
+                       struct gt_where out[GT_FRAMES_MAX])
+{
+    const struct answer *answer = ask(naming, frame);
+    if (!answer->n && n < GT_FRAMES_MAX)
+        out[n++] = *frame;
+    for (uint32_t i = 0; i < answer->n && n < GT_FRAMES_MAX; i++)
+        out[n++] = answer->frame[i];
+    return n;
 }
 
 /* Texts -------------------------------------------------------------------------------------- */

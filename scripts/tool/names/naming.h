@@ -20,7 +20,7 @@ struct gt_named_module {
 struct gt_naming {
     struct gt_symbolizer *symbolizer;
     struct gt_contents contents;
-    struct gt_memo answers; /* by address: struct gt_answer */
+    struct gt_memo answers; /* by address: struct answer of naming.c */
     struct gt_memo known;   /* descriptions of modules, by their interned text */
     struct gt_memo texts;   /* id → interned text, of the file (v1) or of a generation (v2) */
     struct gt_memo ids;     /* interned text → id */
@@ -33,23 +33,21 @@ struct gt_naming {
     bool last;           /* no later look-up follows: unknown addresses get the best text known */
 };
 
-/* The frames that take the place of one; those before the last are inlined. */
-struct gt_answer {
-    uint32_t n; /* 0: the frame stays as it is */
-    struct gt_where frame[];
-};
-
 /* Takes a string of a trace, which may describe a module. All strings come before any address. */
 void gt_naming_string(struct gt_naming *naming, uint64_t id, const struct gt_bytes *text);
 
 /* Reads a frame of a stack: its PC, the ids of its function and file, its line. false: damaged. */
 bool gt_naming_frame(struct gt_naming *naming, struct gt_bytes *bytes, struct gt_where *frame);
 
-/* Takes a PC of the trace, so that new ones differ. All PCs come before the first gt_naming_ask. */
+/* Takes a PC of the trace, so that new ones differ. All PCs come before the first gt_naming_put. */
 void gt_naming_pc(struct gt_naming *naming, uint64_t pc);
 
-/* The frames to write for a frame, whose func and file are as the trace has them. */
-const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame);
+/*
+ * Adds the frames to write for a frame to the n in `out`: at most GT_FRAMES_MAX in all, so a stack
+ * that is too long loses its outermost frames. Returns how many there are then.
+ */
+uint32_t gt_naming_put(struct gt_naming *naming, const struct gt_where *frame, uint32_t n,
+                       struct gt_where out[GT_FRAMES_MAX]);
 
 /* A text with names in place of its phrases (symbolize/phrases.h). NULL: the text stays. */
 const char *gt_naming_text(struct gt_naming *naming, const struct gt_bytes *text);

@@ -66,23 +66,19 @@ static uint8_t *put_frame(struct writer *w, uint8_t *p, const struct gt_where *f
     return gt_varint_put(p, frame->line);
 }
 
-/* A stack that is too long loses its outermost frames, as in encoder/drain/v1/tables.c. */
+/* A stack that is too long for a record loses its outermost frames, as in drain/v1/tables.c. */
 static void rename_stack(struct writer *w, struct gt_bytes args)
 {
     enum { FRAME_MAX = 4 * GT_VARINT_MAX, HEAD_MAX = 1 + 3 * GT_VARINT_MAX };
     uint8_t body[GT_V1_RECORD_MAX], counts[2 * GT_VARINT_MAX], head[HEAD_MAX], *q = body;
     const uint8_t *last = body + sizeof body - FRAME_MAX - HEAD_MAX;
-    struct gt_where frame;
-    uint64_t id = gt_get_varint(&args), count = 0;
-    for (uint64_t n = gt_get_varint(&args); n-- && gt_naming_frame(w->naming, &args, &frame);) {
-        const struct gt_answer *answer = gt_naming_ask(w->naming, &frame);
-        if (!answer->n && q < last) {
-            q = put_frame(w, q, &frame);
-            count++;
-        }
-        for (uint32_t i = 0; i < answer->n && q < last; i++, count++)
-            q = put_frame(w, q, &answer->frame[i]);
-    }
+    struct gt_where frame, named[GT_FRAMES_MAX];
+    uint32_t all = 0, count = 0;
+    uint64_t id = gt_get_varint(&args);
+    for (uint64_t n = gt_get_varint(&args); n-- && gt_naming_frame(w->naming, &args, &frame);)
+        all = gt_naming_put(w->naming, &frame, all, named);
+    while (count < all && q < last)
+        q = put_frame(w, q, &named[count++]);
     size_t counted = (size_t)(gt_varint_put(gt_varint_put(counts, id), count) - counts);
     head[0] = GT_V1_STACK | 3u << 6;
     uint8_t *p = gt_varint_put(head + 1, counted + (size_t)(q - body));

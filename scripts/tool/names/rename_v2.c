@@ -119,17 +119,6 @@ static void forget_strings(struct writer *w)
 
 /* Stacks ------------------------------------------------------------------------------------- */
 
-static uint32_t put_frame(struct writer *w, const struct gt_where *frame, uint32_t n,
-                          struct gt_where out[GT_FRAMES_MAX])
-{
-    const struct gt_answer *answer = gt_naming_ask(w->naming, frame);
-    if (!answer->n && n < GT_FRAMES_MAX)
-        out[n++] = *frame;
-    for (uint32_t i = 0; i < answer->n && n < GT_FRAMES_MAX; i++)
-        out[n++] = answer->frame[i];
-    return n;
-}
-
 /* Reads one stack; false: damaged. */
 static bool read_stack(struct writer *w, struct gt_bytes *data, uint64_t *id, uint64_t *n,
                        struct gt_where frames[GT_FRAMES_MAX])
@@ -152,7 +141,7 @@ static void rename_stacks(struct writer *w, struct gt_bytes data)
     for (gt_get_byte(&data); gt_bytes_left(&data) && read_stack(w, &data, &id, &n, frames);) {
         uint32_t count = 0;
         for (uint64_t i = 0; i < n; i++)
-            count = put_frame(w, &frames[i], count, named);
+            count = gt_naming_put(w->naming, &frames[i], count, named);
         room(w, t, 1 + (2 + 4 * (size_t)count) * GT_VARINT_MAX);
         *t->pos++ = GT_EV_STACK;
         t->pos = gt_varint_put(gt_varint_put(t->pos, id), count);
