@@ -41,8 +41,7 @@ static int can_run(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* Finds the file that a shell would run for this name, as path; 0, or an errno. */
-static int find(const char *name, char path[PATH_MAX])
+int gt_target_find(const char *name, char path[PATH_MAX])
 {
     const char *dirs = getenv("PATH");
     int error = ENOENT;
@@ -206,7 +205,7 @@ static void look_behind_env(struct gt_target *t, char *words, const struct gt_el
                             int depth)
 {
     char path[PATH_MAX], *program = program_of_env(words);
-    if (program && find(program, path) == 0)
+    if (program && gt_target_find(program, path) == 0)
         look(t, program, ours, depth);
 }
 
@@ -237,7 +236,7 @@ static void look(struct gt_target *t, const char *name, const struct gt_elf_view
     const void *base;
     size_t size;
     struct gt_elf_view view;
-    int error = find(name, path);
+    int error = gt_target_find(name, path);
     if (depth == 0)
         t->runs = !error;
     if (error)

@@ -17,6 +17,9 @@ struct gt_target {
     char first[NAME_MAX + 1]; /* a library that has to be preloaded before ours; "": none */
 };
 
+/* Finds the file that a shell would run for this name, as path; 0, or an errno. */
+int gt_target_find(const char *name, char path[PATH_MAX]);
+
 /* Maps a regular file that is not empty, for good. false: it cannot be read. */
 bool gt_target_map(const char *path, const void **base, size_t *size);
 

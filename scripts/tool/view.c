@@ -7,6 +7,7 @@
 #include "scripts/tool/rewrite/part.h"
 #include "go.h"
 #include "help.h"
+#include "target.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -29,22 +30,21 @@ static int last_reader(const struct gt_format *format)
 
 static sigset_t signals; /* the signals blocked when we were started */
 
-/* Starts argv, in a process group of its own or ours; returns a stream of its output on `fd`. */
-static FILE *start(char *const argv[], int fd, bool own_group, pid_t *pid)
+/* Starts the viewer in a process group of its own; returns a stream of its messages. */
+static FILE *start(char *const argv[], pid_t *pid)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0 || (*pid = fork()) < 0)
         gt_fail(GT_EXIT_FAILED, "%s", strerror(errno));
     if (*pid == 0) {
-        if (own_group)
-            setpgid(0, 0);
-        dup2(ends[1], fd);
+        setpgid(0, 0);
+        dup2(ends[1], STDERR_FILENO);
         sigprocmask(SIG_SETMASK, &signals, NULL);
+        setenv("BROWSER", "true", 1); /* we open the page: see open_browser */
         execv(argv[0], argv);
         _exit(GT_EXIT_NOT_FOUND);
     }
-    if (own_group)
-        setpgid(*pid, *pid); /* parent and child both do it, so it is done in time */
+    setpgid(*pid, *pid); /* parent and child both do it, so it is done in time */
     close(ends[1]);
     return fdopen(ends[0], "r");
 }
@@ -76,26 +76,38 @@ static void end_viewer(int sig)
     kill(-viewer, SIGTERM);
 }
 
-/* The page to open. Empty: the list of pages, which the tool opens itself. */
-static struct {
-    char page[128];
-    const char *browser; /* the command that opens `page`; NULL: none does */
-} first;
+static char first_page[128]; /* empty: the list of pages */
+static bool no_browser;
 
+/*
+ * Opens the page in a browser. Go's tool is kept from that: it opens the list of pages, and from Go
+ * 1.27 on hands the browser an address without "http://".
+ */
 static void open_browser(const char *url)
 {
-    if (!first.browser || fork() != 0)
+    static const char *const browsers[] = {"xdg-open", "google-chrome", "chromium", "firefox"};
+    const char *chosen = getenv("BROWSER");
+    if (no_browser || fork() != 0)
         return;
     sigprocmask(SIG_SETMASK, &signals, NULL);
     setpgid(0, 0);
-    execlp(first.browser, first.browser, url, NULL);
+    if (chosen && *chosen)
+        execlp(chosen, chosen, url, NULL);
+    else if (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) /* others draw on the terminal */
+        for (size_t i = 0; i < sizeof browsers / sizeof *browsers; i++)
+            execlp(browsers[i], browsers[i], url, NULL);
     _exit(GT_EXIT_NOT_FOUND);
 }
 
+/* address: what the tool says. Where it listens on all addresses, "[::]" stands for the host. */
 static void announce(const char *address)
 {
+    static const char every[] = "http://[::]";
     char url[512];
-    snprintf(url, sizeof url, "%.*s%s", (int)strcspn(address, "\n"), address, first.page);
+    bool is_every = strncmp(address, every, sizeof every - 1) == 0;
+    address += is_every ? sizeof every - 1 : 0;
+    snprintf(url, sizeof url, "%s%.*s%s", is_every ? "http://localhost" : "",
+             (int)strcspn(address, "\n"), address, first_page);
     puts(url);
     fflush(stdout);
     gt_say("Ctrl-C ends the viewer");
@@ -128,7 +140,7 @@ static int run(char *const argv[])
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         sigaddset(&these, ends[i]);
     sigprocmask(SIG_BLOCK, &these, NULL); /* until end_viewer knows the viewer's group */
-    FILE *errors = start(argv, 2, true, &pid);
+    FILE *errors = start(argv, &pid);
     viewer = pid;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         sigaction(ends[i], &act, NULL);
@@ -147,7 +159,8 @@ static void help(void)
          "the second with the most events.\n"
          "\n"
          "  --go=PROGRAM    the go command (default: the newest here that reads the trace)\n"
-         "  --http=ADDRESS  where to listen (default: a free port of localhost)\n"
+         "  --http=ADDRESS  where to listen, as HOST:PORT or :PORT (default: a free port);\n"
+         "                  without HOST only this machine can open the page\n"
          "  --no-browser    print the address only\n"
          "  --from=TIME     show only events after TIME: 1.5s or 200ms from the beginning\n"
          "                  of the trace; -200ms: from its end (default: the beginning)\n"
@@ -195,18 +208,17 @@ static void choose_page(struct gt_trace *trace)
         gt_fail(GT_EXIT_USAGE, "view: --at=%s is outside the part of the trace that is shown",
                 gt_duration(at));
     double ms = (double)(at - from) / 1e6;
-    snprintf(first.page, sizeof first.page, "/trace?view=thread#%.6f:%.6f", ms,
+    snprintf(first_page, sizeof first_page, "/trace?view=thread#%.6f:%.6f", ms,
              ms + (double)(to - from) / 1e9);
 }
 
-/* Keeps Go's tool from opening its list of pages, if another page or none is wanted. */
-static void choose_browser(bool none)
+/* Go's tool shows its profiles as pictures that Graphviz draws. */
+static void look_for_graphviz(void)
 {
-    const char *browser = getenv("BROWSER");
-    if (none || *first.page)
-        setenv("BROWSER", "true", 1);
-    if (!none && *first.page)
-        first.browser = browser && *browser ? strdup(browser) : "xdg-open";
+    char path[PATH_MAX];
+    if (gt_target_find("dot", path) != 0)
+        gt_say("the viewer's profile pages need Graphviz's dot, which is not here: install the "
+               "package graphviz");
 }
 
 int gt_command_view(int argc, char **argv)
@@ -218,9 +230,8 @@ int gt_command_view(int argc, char **argv)
                                           {"help", no_argument, NULL, 'h'},
                                           GT_PART_OPTIONS,
                                           {0}};
-    const char *go = NULL, *address = "127.0.0.1:0"; /* 0: the tool takes a free port */
+    const char *go = NULL, *address = ":0"; /* 0: the tool takes a free port */
     char listen[256], program[PATH_MAX + 80];
-    bool no_browser = false;
     for (int c; (c = gt_option(argc, argv, "nh", longs)) != -1;) {
         switch (c) {
         case 'g': go = optarg; break;
@@ -252,14 +263,15 @@ int gt_command_view(int argc, char **argv)
     trace = choose_part(trace);
     if (at != GT_WHEREVER)
         choose_page(&opened);
-    choose_browser(no_browser);
     const char *shown = trace == argv[optind] && opened.named ? opened.named : trace;
-    snprintf(listen, sizeof listen, "-http=%s", address);
+    /* Without a host Go 1.27 would listen on this machine only, earlier ones on all addresses. */
+    snprintf(listen, sizeof listen, "-http=%s%s", *address == ':' ? "127.0.0.1" : "", address);
     snprintf(program, sizeof program, "%s.elf", trace);
     bool no_names = gt_v1_global_order(format);
     if (no_names && access(program, R_OK) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s; a go1.5 trace needs it for names", program,
                 strerror(errno));
+    look_for_graphviz();
     gt_say("reading %s with %s (Go 1.%d)", trace, search.best, search.minor);
     return run(
         no_names

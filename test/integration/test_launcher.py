@@ -1,6 +1,7 @@
 """`gotrace [options] program`: nothing stands between the program and its parent, and what cannot be traced says so."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -375,14 +376,50 @@ def test_view(traced, format):
     assert "Ctrl-C ends the viewer" in stderr
 
 
-def test_view_begins_at_a_time(traced, tmp_path):
-    """The browser is given the timeline, with that time marked, in ms; Go's tool opens nothing itself."""
-    browser, trace = tmp_path / "browser", traced(THREADS).ok().trace
+@pytest.mark.parametrize("version", ["1.26", "1.27"])
+@pytest.mark.parametrize("name", ["browser", "xdg-open"])
+@pytest.mark.parametrize("options, page", [([], ""), (["--at=1ms"], r"/trace\?view=thread#1\.000000:1\.\d+")], ids=["pages", "time"])
+def test_view_opens_a_browser(traced, tmp_path, version, name, options, page):
+    """Once, with a whole URL: of the list of pages, or of the timeline with a time marked, in ms."""
+    browser, trace = tmp_path / name, traced(THREADS).ok().trace
     browser.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$1\" >>{tmp_path}/opened; kill -INT $PPID\n")
     browser.chmod(0o755)
-    shown = proc.run([GOTRACE, "view", "--at=1ms", trace], env={"BROWSER": str(browser)}, timeout=60).ok()
-    assert re.fullmatch(r"http://[\w.]+:\d+/trace\?view=thread#1\.000000:1\.\d+\n", shown.stdout)
+    desktop = {"BROWSER": "", "DISPLAY": ":0", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    env = {"BROWSER": str(browser)} if name == "browser" else desktop
+    shown = proc.run([GOTRACE, "view", f"--go={gotools.find(version)}", *options, trace], env=env, timeout=60).ok()
+    assert re.fullmatch(rf"http://[\w.]+:\d+{page}\n", shown.stdout), shown
     assert (tmp_path / "opened").read_text() == shown.stdout
+
+
+def listening(port):
+    """The addresses on which some process listens at that port, as the kernel has them; 0: all."""
+    rows = [line.split() for kind in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/net/{kind}").read_text().splitlines()]
+    return [int(row[1].split(":")[0], 16) for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "0A"]
+
+
+@pytest.mark.parametrize("version", ["1.26", "1.27"])
+@pytest.mark.parametrize("host, url, where", [("", "127.0.0.1", 0x0100007F), ("0.0.0.0", "localhost", 0)])
+def test_view_listens_where_it_is_told(traced, version, host, url, where):
+    """Without a host only on this machine, whatever Go's tool does then. "localhost" stands for every address."""
+    trace, found = traced(THREADS).ok().trace, []
+
+    def look(address):
+        assert address.startswith(f"http://{url}:")
+        found.append(listening(int(address.rsplit(":", 1)[1])))
+        page(address)
+
+    view([f"--go={gotools.find(version)}", f"--http={host}:0", trace], look)
+    assert found == [[where]]
+
+
+def test_view_needs_graphviz_for_profiles(traced, tmp_path):
+    trace, words = traced(THREADS).ok().trace, "the viewer's profile pages need Graphviz's dot, which is not here"
+    for tool in "readlink", "dirname":  # for the script
+        (tmp_path / tool).symlink_to(shutil.which(tool))
+    for calls in 1, 0:
+        stderr = view([f"--go={gotools.find()}", trace], page, env={"PATH": str(tmp_path)})
+        assert stderr.count(words) == calls, stderr
+        (tmp_path / "dot").touch(mode=0o755)
 
 
 def test_view_needs_a_go_that_reads_it(traced):
