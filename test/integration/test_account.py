@@ -12,6 +12,7 @@ import time
 import pytest
 
 from lib import PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
+from lib.exported import export, firefox
 from lib.reports import ns_of, report, shares
 
 ACCOUNT = PROGRAMS / "account"
@@ -102,6 +103,20 @@ def test_every_format(tmp_path, format):
         assert thread.kind != "fault" or mine.sync + mine.network + mine.sleep + mine.other < POINTS, mine
     for go in gotools.readers_of(format).values():
         gotools.check(tmp_path / "t.out", go=go)
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_cpu_time_for_the_firefox_profiler(tmp_path, format):
+    used = run(MIXED, tmp_path / "t.out", 0.5, GOTRACE_FORMAT=format)
+    profile, seen = firefox(export(tmp_path / "t.out", "firefox")), shares(tmp_path / "t.out")
+    assert profile["meta"]["sampleUnits"]["threadCPUDelta"] == "ns"
+    assert profile["meta"]["initialVisibleThreads"] == list(range(len(profile["threads"])))  # those that wait, too
+    cpu = {thread["tid"]: sum(thread["samples"]["threadCPUDelta"]) for thread in profile["threads"]}
+    for thread in used[1:]:
+        lived = seen[thread.tid].lived
+        off = lived * POINTS / 100
+        assert thread.cpu - off <= cpu[thread.tid] <= thread.cpu + lived - thread.lived + off, thread
 
 
 @pytest.mark.measured

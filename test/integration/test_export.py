@@ -320,7 +320,7 @@ def test_firefox(server):
 
 @pytest.mark.parametrize("program", ["rounds", "truth", "server"])
 def test_timeline_of_firefox(request, program):
-    """Shows each state from its begin to its end, as long as it weighs; the last one until the trace ends."""
+    """Has each state from its begin to its end, as long as it weighs; the last one until the trace ends."""
     profile = firefox(export(request.getfixturevalue(program).trace, "firefox"))
     for thread in profile["threads"]:
         weighed, painted = firefox_weighed(profile, thread), firefox_painted(profile, thread)

@@ -149,7 +149,8 @@ class Perfetto:
 
 
 def firefox(path):
-    """The profile. Every column was compared with its table's length, and every index with what it is of."""
+    """The profile. Every column was compared with its table's length, and every index with what it is of. No sample has more
+    CPU time than time, but for rounding."""
     profile = json.loads(path.read_text())
     shared, meta = profile["shared"], profile["meta"]
     tables = [shared[name] for name in shared if name != "stringArray"]
@@ -165,6 +166,8 @@ def firefox(path):
     ]  # fmt: skip
     for thread in profile["threads"]:
         assert thread["samples"]["time"] == sorted(thread["samples"]["time"])
+        times, cpu = (thread["samples"][name] for name in ("time", "threadCPUDelta"))
+        assert all(0 <= ns <= (after - before) * 1e6 + 2 for before, after, ns in zip(times, times[1:], cpu[1:]))
         lengths += [(thread["samples"]["stack"], stacks["length"]), (thread["markers"]["name"], len(shared["stringArray"]))]
     for column, length in lengths:
         assert all(i is None or i < length for i in column)
@@ -181,7 +184,7 @@ def firefox_weighed(profile, thread):
 
 
 def firefox_painted(profile, thread):
-    """The same as the timeline shows it: half way between two samples it goes over to the second; those at the end it leaves out."""
+    """The same as a timeline without CPU time shows it: half way between two samples it goes over to the second; those at the end it leaves out."""
     sums, samples, end = collections.Counter(), thread["samples"], profile["meta"]["profilingEndTime"]
     shown = [(time, stack) for time, stack in zip(samples["time"], samples["stack"]) if time < end]
     bounds = [shown[0][0], *((a + b) / 2 for (a, _), (b, _) in zip(shown, shown[1:])), shown[-1][0]] if shown else []

@@ -233,6 +233,33 @@ static void put_weights(FILE *file, const struct record *r)
     fputs(",0", file);
 }
 
+/* ns of CPU for each ns of a state, of the thread that is written. */
+static struct {
+    double runs, waits;
+} cpu;
+
+/*
+ * Divides the CPU time by the thread's account among its states. Without an account the thread had
+ * a CPU while it ran. What it used beyond that it used in its calls.
+ */
+static void divide_cpu(const struct gt_thread_state *t)
+{
+    const struct gt_shares s = gt_shares_within(&t->shares, t->end - t->begin);
+    double runs = (double)t->ns[GT_RUNNING], waits = 0, all = s.time ? (double)s.cpu : runs;
+    for (int k = GT_SYNC; k < GT_UNSEEN; k++)
+        waits += (double)t->ns[k];
+    cpu.runs = all < runs ? all / runs : 1;
+    cpu.waits = all <= runs ? 0 : all - runs < waits ? (all - runs) / waits : 1;
+}
+
+/* The CPU time since the sample before. */
+static void put_cpu(FILE *file, const struct record *r)
+{
+    bool waits = r->category >= GT_SYNC && r->category < GT_UNSEEN;
+    double rate = r->category == GT_RUNNING ? cpu.runs : waits ? cpu.waits : 0;
+    fprintf(file, "0,%.0f", rate * (double)(r->to - r->from));
+}
+
 static void put_from(FILE *file, const struct record *r)
 {
     put_ms(file, r->from);
@@ -275,7 +302,8 @@ static void put_data(FILE *file, const struct record *r)
 
 static const struct column sample_columns[] = {{"stack", is_sample, put_stacks},
                                                {"time", is_sample, put_times},
-                                               {"weight", is_sample, put_weights}};
+                                               {"weight", is_sample, put_weights},
+                                               {"threadCPUDelta", is_sample, put_cpu}};
 static const struct column marker_columns[] = {
     {"data", is_marker, put_data},      {"name", is_marker, put_name},
     {"startTime", is_marker, put_from}, {"endTime", is_marker, put_to},
@@ -331,6 +359,7 @@ static void put_thread(struct firefox *f, const struct gt_thread_state *t, uint6
     fprintf(file, ",\"pid\":\"%" PRIu64 "\",\"tid\":%" PRIu64, pid,
             t->thread != GT_NO_THREAD ? t->thread : t->g);
     gt_json_text("name", gt_export_thread(t));
+    divide_cpu(t);
     put_table(f, "samples", list, sample_columns, sizeof sample_columns / sizeof *sample_columns);
     put_table(f, "markers", list, marker_columns, sizeof marker_columns / sizeof *marker_columns);
     putc('}', file);
@@ -355,7 +384,22 @@ static void put_schema(FILE *file)
     putc(']', file);
 }
 
-static void put_meta(const struct gt_export *x)
+/*
+ * Has the profiler show all threads at first. By itself it shows the 15 with the most CPU time, and
+ * leaves out those that have nearly none. Of more than 15 threads it chooses.
+ */
+static void put_visible(FILE *file, const struct gt_threads *threads)
+{
+    enum { SHOWN = 15 };
+    if (threads->n > SHOWN)
+        return;
+    fputs(",\"initialVisibleThreads\":[", file);
+    for (uint64_t i = 0; i < threads->n; i++)
+        fprintf(file, "%s%" PRIu64, i ? "," : "", i);
+    putc(']', file);
+}
+
+static void put_meta(const struct gt_export *x, const struct gt_threads *threads)
 {
     FILE *file = x->file;
     const struct gt_trace *t = x->trace;
@@ -364,7 +408,8 @@ static void put_meta(const struct gt_export *x)
             "\"meta\":{\"version\":%d,\"preprocessedProfileVersion\":%d,\"interval\":1,"
             "\"startTime\":%" PRIu64 ",\"processType\":0,\"stackwalk\":1,\"debug\":false,"
             "\"symbolicated\":true,\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":"
-            "true,\"keepProfileThreadOrder\":true,\"importedFrom\":\"gotrace\"",
+            "true,\"keepProfileThreadOrder\":true,\"importedFrom\":\"gotrace\","
+            "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}",
             GECKO_FORMAT, FORMAT, t->wall_s * 1000 + t->wall_ns / 1000000);
     gt_json_text("product", name ? name + 1 : t->path);
     fputs(",\"profilingStartTime\":0,\"profilingEndTime\":", file);
@@ -375,6 +420,7 @@ static void put_meta(const struct gt_export *x)
                 c ? "," : "", category_name(c), colours[c]);
     putc(']', file);
     put_schema(file);
+    put_visible(file, threads);
     putc('}', file);
 }
 
@@ -417,7 +463,7 @@ static void write_profile(struct firefox *f, const struct gt_export *x,
     const struct gt_thread_state *first = gt_threads_find(threads, 1);
     uint64_t pid = first && first->thread != GT_NO_THREAD ? first->thread : 1;
     fputs("{", x->file);
-    put_meta(x);
+    put_meta(x, threads);
     fputs(",\n\"libs\":[],\"pages\":[]", x->file);
     if (f->heap.n)
         put_heap(f, pid);
