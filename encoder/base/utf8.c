@@ -2,6 +2,7 @@
 #include "utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 size_t gt_utf8_character(const char *text, size_t left)
 {
@@ -17,4 +18,37 @@ size_t gt_utf8_character(const char *text, size_t left)
         value = value << 6 | (p[i] & 0x3f);
     }
     return n && (value < least[n] || value > 0x10ffff || value >> 11 == 0x1b) ? 0 : n;
+}
+
+/* Goes over at most so many characters. Returns their bytes, and their number in *characters. */
+static size_t go_over(const char *text, size_t *characters)
+{
+    size_t size = strlen(text), at = 0, count = 0;
+    for (; at < size && count < *characters; count++) {
+        size_t n = gt_utf8_character(text + at, size - at);
+        at += n ? n : 1;
+    }
+    *characters = count;
+    return at;
+}
+
+size_t gt_utf8_fit(const char *text, size_t characters)
+{
+    return go_over(text, &characters);
+}
+
+size_t gt_utf8_length(const char *text)
+{
+    size_t characters = SIZE_MAX;
+    go_over(text, &characters);
+    return characters;
+}
+
+size_t gt_utf8_whole(const char *text, size_t size)
+{
+    size_t last = size;
+    while (last && (text[last - 1] & 0xc0) == 0x80)
+        last--;
+    last -= last > 0;
+    return gt_utf8_character(text + last, size - last) ? size : last;
 }

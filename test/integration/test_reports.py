@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -612,6 +613,28 @@ def test_names_that_are_no_text(tmp_path, name, shown):
         out = subprocess.run([GOTRACE, *command, trace], capture_output=True, check=True, timeout=20).stdout.decode()
         assert not [c for c in out if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160], out
         assert command == ["why"] or shown in out, out
+
+
+@pytest.mark.parametrize("character", "xé€")
+def test_columns_of_characters(tmp_path, character):
+    """Names are cut between characters, and columns have as many of those, however many bytes each takes."""
+    size = len(character.encode())
+    program, traces = tmp_path / (30 * character), [tmp_path / "1.out", tmp_path / "2.out"]
+    name, process = 15 // size * character, min(30, 32 // size) * character  # a thread's name has 15 bytes, a trace's program 32
+    shutil.copy(SINGLE / "reports/named", program)
+    for trace in traces:
+        proc.traced([program, name], trace).ok()
+    proc.run([GOTRACE, "merge", "-o", tmp_path / "both.out", *traces]).ok()
+    one, both = [], []
+    for trace, rows in (traces[0], one), (tmp_path / "both.out", both):
+        rows += table(proc.run([GOTRACE, "info", trace]).ok().stdout, "tid", "name", "routine", "lived", "unseen")
+    assert [row["name"] for row in one] == ["-", name] and [row["routine"] for row in one + both] == ["main", "thread", "main", "thread", "-", "thread"]
+    whole = [f"{process}.{row['tid']}/main" for row in both[::2]]
+    assert [row["name"] for row in both[::2]] == [text[:40] for text in whole]
+    narrow = table(proc.on_terminal([GOTRACE, "info", tmp_path / "both.out"], columns=80).stdout, "tid", "name or routine", "lived", "unseen")
+    assert [row["name or routine"] for row in narrow[::2]] == [text[:15] for text in whole]
+    for now, before in zip(narrow, both):
+        assert now["tid"] == before["tid"] and now["lived"] == before["lived"]
 
 
 # --- what others wrote

@@ -118,17 +118,11 @@ static void add_trace(struct tree *tree, const struct gt_export *x, struct gt_tr
 /* Writes as much of the name as has room; room is in pixels. */
 static void put_label(FILE *file, const char *name, double room)
 {
-    size_t size = strlen(name), shown = 0, end = 0;
     size_t letters = room > 4 ? (size_t)((room - 4) / letter) : 0;
     if (letters < 3)
         return;
-    while (end < size && shown < letters - 1) {
-        size_t n = gt_utf8_character(name + end, size - end);
-        end += n ? n : 1;
-        shown++;
-    }
-    bool fits = end == size || end + 1 == size;
-    gt_markup_text(file, name, fits ? size : end);
+    bool fits = gt_utf8_length(name) <= letters;
+    gt_markup_text(file, name, gt_utf8_fit(name, fits ? letters : letters - 1));
     if (!fits)
         fputs("…", file);
 }

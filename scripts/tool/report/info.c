@@ -12,6 +12,7 @@
 #include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 #include "encoder/read/validity.h"
 
@@ -154,18 +155,6 @@ struct layout {
     int name;
 };
 
-/* Pads a UTF-8 text with blanks to the width of the column: it has more bytes than columns. */
-static const char *pad(const char *text, int columns, char buf[static 4 * LONG_NAME_COLUMNS + 1])
-{
-    int missing = columns;
-    for (const char *c = text; *c && missing; c++)
-        missing -= (*c & 0xc0) != 0x80;
-    if (!missing)
-        return text;
-    snprintf(buf, 4 * LONG_NAME_COLUMNS + 1, "%s%*s", text, missing, "");
-    return buf;
-}
-
 /*
  * The width of the column of names. Most names are as short as the kernel's; a name that begins
  * with its process's name is longer.
@@ -173,8 +162,10 @@ static const char *pad(const char *text, int columns, char buf[static 4 * LONG_N
 static int columns_of_names(const struct gt_threads *threads)
 {
     size_t most = NAME_COLUMNS;
-    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
-        most = strchr(t->name, '/') && strlen(t->name) > most ? strlen(t->name) : most;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        size_t its = strchr(t->name, '/') ? gt_utf8_length(t->name) : 0;
+        most = its > most ? its : most;
+    }
     return most < LONG_NAME_COLUMNS ? (int)most : LONG_NAME_COLUMNS;
 }
 
@@ -190,22 +181,20 @@ static struct layout layout_of(const struct gt_threads *threads)
 /* The columns that only the text has. */
 static void print_names(const struct gt_thread_state *t, const struct layout *layout)
 {
-    char tid[24] = "-", name[LONG_NAME_COLUMNS + 1], life[40];
-    char short_name[512], padded[4 * LONG_NAME_COLUMNS + 1];
+    char tid[24] = "-", name[4 * LONG_NAME_COLUMNS + 1], life[40], short_name[512];
     int columns = layout->narrow && !*t->name ? layout->name : ROUTINE_COLUMNS;
     const char *routine = *t->routine ? t->routine : "-";
     if (t->thread != GT_NO_THREAD)
         snprintf(tid, sizeof tid, "%" PRIu64, t->thread);
-    snprintf(name, sizeof name, "%.*s", layout->name, *t->name ? t->name : "-");
+    snprintf(name, sizeof name, "%.*s", (int)gt_utf8_fit(t->name, (size_t)layout->name), t->name);
     snprintf(life, sizeof life, "%s%s", gt_duration(lived(t)), t->ended ? " " : "+");
-    routine = pad(gt_short_name(routine, short_name, sizeof short_name, (size_t)columns), columns,
-                  padded);
+    routine = gt_short_name(routine, short_name, sizeof short_name, (size_t)columns);
     gt_cell_words(layout->narrow ? " " : "  ");
     gt_cell_text(NULL, "tid", layout->narrow ? 7 : 8, tid);
     if (layout->narrow) {
         gt_cell_text(NULL, "name or routine", -layout->name, *t->name ? name : routine);
     } else {
-        gt_cell_text(NULL, "name", -layout->name, gt_wide_names && *t->name ? t->name : name);
+        gt_cell_text(NULL, "name", -layout->name, !*t->name ? "-" : gt_wide_names ? t->name : name);
         gt_cell_text(NULL, "routine", -ROUTINE_COLUMNS, routine);
         gt_cell_ns(NULL, "from", 10, t->begin);
     }

@@ -1,6 +1,8 @@
 /* See short_name.h. */
 #include "short_name.h"
 
+#include "encoder/base/utf8.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -188,12 +190,14 @@ static const char *shorten(struct out *out, const char *p, const char *end)
     return p;
 }
 
-/* Keeps the last parts of a name that is still too long. */
+/* Keeps the last parts of a name that has more than `most` characters. */
 static void cut_front(struct out *out, size_t most)
 {
-    static const char mark[] = "…";
-    char *from = out->buf + (out->n > most ? out->n - most + sizeof mark - 1 : 0);
-    char *part = from > out->buf ? strstr(from, "::") : NULL;
+    static const char mark[] = "…"; /* one character, and no more bytes than it replaces */
+    size_t length = gt_utf8_length(out->buf);
+    size_t from = length > most ? gt_utf8_fit(out->buf, length - most + 1) : 0;
+    char *part =
+        from ? strstr(out->buf + (from < sizeof mark - 1 ? sizeof mark - 1 : from), "::") : NULL;
     if (!part || !part[2])
         return;
     memmove(out->buf + sizeof mark - 1, part, strlen(part) + 1);
@@ -214,6 +218,8 @@ const char *gt_short_name(const char *function, char *buf, size_t size, size_t m
     if (!length)
         length = strlen(lambda = function);
     shorten(&out, lambda, lambda + length);
+    if (out.n == size - 1)
+        buf[out.n = gt_utf8_whole(buf, out.n)] = 0;
     while (out.n && buf[out.n - 1] == ' ')
         buf[--out.n] = 0;
     cut_front(&out, most);

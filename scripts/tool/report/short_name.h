@@ -10,8 +10,9 @@ extern bool gt_wide_names;
 /*
  * The short form of a function's name: without template arguments, long parameters, Rust's hashes
  * and the compiler's suffixes. For a library's function that runs a thread's lambda, it is the
- * lambda. A name that is still longer than `most` keeps only its last parts. The result is in buf,
- * cut at size; or it is `function` itself if names are shown in full.
+ * lambda. A name that still has more than `most` characters keeps only its last parts. The result
+ * is in buf, cut before the character that has no room there; or it is `function` itself if names
+ * are shown in full.
  */
 const char *gt_short_name(const char *function, char *buf, size_t size, size_t most);
 

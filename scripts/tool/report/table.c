@@ -9,6 +9,8 @@
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/utf8.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,6 +33,14 @@ static void end_line(void)
     if (line.open)
         putchar('\n');
     line.open = line.joined = false;
+}
+
+/* Fills the cell with blanks; its width is in characters. */
+static void put_text(int width, const char *text)
+{
+    int missing = abs(width) - (int)gt_utf8_length(text);
+    missing = missing > 0 ? missing : 0;
+    printf("%*s%s%*s", width > 0 ? missing : 0, "", text, width < 0 ? missing : 0, "");
 }
 
 /* Prints the separator before a cell, and its head. Returns whether the value follows as text. */
@@ -122,7 +132,7 @@ void gt_cell_unknown(const char *name, const char *head, int width)
 void gt_cell_text(const char *name, const char *head, int width, const char *text)
 {
     if ((text || width || line.heads) && begin_text(head, width))
-        printf("%*s", width, text ? text : "");
+        put_text(width, text ? text : "");
     if (is_json(name))
         gt_json_text_or_null(name, text);
 }

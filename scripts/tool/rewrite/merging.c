@@ -17,6 +17,7 @@
 #include "scripts/tool/written.h"
 
 #include "encoder/base/queue.h"
+#include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 
 #include <stdio.h>
@@ -121,6 +122,13 @@ static bool on_several_boots(void)
     return false;
 }
 
+/* Bytes of the text, of whole characters and at most so many. */
+static int length_of(const char *text, size_t most)
+{
+    size_t n = strnlen(text, most);
+    return (int)(n < most ? n : gt_utf8_whole(text, n));
+}
+
 /* "nginx.4711", of several hosts "web1:nginx.4711"; NULL for a trace that is merged already. */
 static const char *name_process(struct input *in, bool hosts)
 {
@@ -129,16 +137,18 @@ static const char *name_process(struct input *in, bool hosts)
     const char *file = strrchr(in->trace.path, '/');
     char *end = in->process + sizeof in->process;
     char *p = in->process;
+    const char *program = o->program[0] ? (const char *)o->program : "process";
     file = file ? file + 1 : in->trace.path;
     if (o->ticks && !o->pid)
         return NULL;
     if (o->ticks && hosts)
-        p += snprintf(p, (size_t)(end - p), "%.*s:", BYTES, (const char *)o->host);
+        p += snprintf(p, (size_t)(end - p), "%.*s:", length_of((const char *)o->host, BYTES),
+                      (const char *)o->host);
     if (o->ticks)
-        snprintf(p, (size_t)(end - p), "%.*s.%llu", BYTES,
-                 o->program[0] ? (const char *)o->program : "process", (unsigned long long)o->pid);
+        snprintf(p, (size_t)(end - p), "%.*s.%llu", length_of(program, BYTES), program,
+                 (unsigned long long)o->pid);
     else
-        snprintf(p, (size_t)(end - p), "%s", file);
+        snprintf(p, (size_t)(end - p), "%.*s", length_of(file, sizeof in->process - 1), file);
     return in->process;
 }
 

@@ -6,6 +6,7 @@
 
 #include "encoder/read/need.h"
 #include "encoder/base/printable.h"
+#include "encoder/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,15 +27,6 @@ struct answer {
 
 /* Columns ------------------------------------------------------------------------------------ */
 
-/* The number of characters. Text that is not UTF-8 gets some width. */
-static int width_of(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += (*text & 0xc0) != 0x80;
-    return n;
-}
-
 /* A copy of the cell's text; "" for NULL. */
 static char *cell_of(sqlite3_stmt *stmt, int column)
 {
@@ -46,7 +38,7 @@ static char *cell_of(sqlite3_stmt *stmt, int column)
 
 static void print_cell(const struct answer *a, int column, const char *text)
 {
-    int pad = a->width[column] - width_of(text);
+    int pad = a->width[column] - (int)gt_utf8_length(text);
     bool last = column + 1 == a->columns;
     pad = pad > 0 ? pad : 0;
     if (a->is_text[column])
@@ -61,7 +53,7 @@ static void look_at_row(struct answer *a)
     for (int i = 0; i < a->columns; i++) {
         int type = gt_sqlite.column_type(a->stmt, i);
         char *text = cell_of(a->stmt, i);
-        int width = width_of(text);
+        int width = (int)gt_utf8_length(text);
         a->is_text[i] |= type == SQLITE_TEXT || type == SQLITE_BLOB;
         a->width[i] = width > a->width[i] ? width : a->width[i];
         a->cell[a->rows * (size_t)a->columns + (size_t)i] = text;
@@ -85,7 +77,7 @@ static void print_head(struct answer *a)
     for (int i = 0; i < a->columns; i++) {
         char *name = gt_need(strdup(gt_sqlite.column_name(a->stmt, i)));
         gt_make_printable(name, strlen(name));
-        int width = width_of(name);
+        int width = (int)gt_utf8_length(name);
         a->width[i] = width > a->width[i] ? width : a->width[i];
         print_cell(a, i, name);
         free(name);
