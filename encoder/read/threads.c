@@ -45,10 +45,10 @@ static enum gt_kind kind_of_call(const char *call)
         {GT_SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
         {GT_SYNC,
          {"pthread_", "sem_", "mtx_", "cnd_", "thrd_join", "call_once", "futex", "GOMP_", "omp"}},
-        {GT_NETWORK,
-         {"read", "__read", "write", "recv", "__recv", "send", "connect", "accept", "poll"}},
-        {GT_NETWORK, {"ppoll", "__poll", "__ppoll", "select", "pselect", "epoll_"}},
+        {GT_NETWORK, {"read", "write", "recv", "send", "connect", "accept", "poll"}},
+        {GT_NETWORK, {"ppoll", "select", "pselect", "epoll_"}},
     };
+    call += strspn(call, "_");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         for (const char *const *begins = kinds[i].begins; *begins; begins++) {
             if (strncmp(call, *begins, strlen(*begins)) == 0)

@@ -70,6 +70,20 @@ def test_the_library_of_rust_is_no_place(traced, tmp_path, flags):
     assert not [place for place in found if re.search(r"<- (start_thread|clone|core::|alloc::)", place)], found
 
 
+@pytest.mark.parametrize("level", [2, 3])
+def test_the_headers_of_libc_are_no_place(traced, tmp_path, level):
+    """As distributions build: what calls the headers' inline function is the place, at its own line."""
+    flags = ["-O2", "-U_FORTIFY_SOURCE", f"-D_FORTIFY_SOURCE={level}"]
+    program = proc.compile(SOURCES / "places/fortified.c", tmp_path / "prog", *flags)
+    result = traced([program], env={"GOTRACE_SYSCALLS": "all"}).ok()
+    made = dict(line.split() for line in result.stdout.splitlines())
+    found = re.findall(r"^(\S+) <- (\w+) \((.*):(\d+)\)$", "\n".join(places(result.trace)), re.M)
+    assert not [where for where in found if where[2] != "fortified.c"], found
+    assert {function: line for _, function, _, line in found if function != "main"} == made
+    wrapped = {function for call, function, *_ in found if call.startswith("__")}
+    assert len(wrapped) >= 15, found  # the headers did wrap them
+
+
 LIBRARY = """
 #include <unistd.h>
 void wrap_sleep(int us) { usleep(us); }
@@ -155,17 +169,25 @@ def varint(n):
     return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
 
 
-def trace_of(name):
-    """A trace in which a function of that name ends a wait."""
-    names = [b"x", name.encode(), b"f.c"]
+def trace_of(*names):
+    """A trace in which functions of those names, outermost last, end a wait."""
+    texts = [b"x", b"f.c", *(name.encode() for name in names)]
     events = [25, 0, 1, 7, 2, 25, 0, 2, (1 << 64) - 1, 4, 21, 0, 2, 1, 1]
-    strings = [4, *[part for i, text in enumerate(names, 1) for part in (5, i, len(text), text)]]
-    stacks = [2, 3, 1, 2, 4096, 1, 3, 1, 8192, 2, 3, 7]
+    strings = [4, *[part for i, text in enumerate(texts, 1) for part in (5, i, len(text), text)]]
+    frames = [part for i in range(len(names)) for part in (8192 + i, 3 + i, 2, 7)]
+    stacks = [2, 3, 1, 1 + len(names), 4096, 1, 2, 1, *frames]
     trace = b"go 1.25 trace".ljust(16, b"\0")
     for batch in (events, strings, stacks, [50, 8, 1_000_000, 51, 0, 0, 1000, 0]):
         data = b"".join(item if isinstance(item, bytes) else varint(item) for item in batch)
         trace += varint(1) + varint(1) + varint(7) + varint(1000) + varint(len(data)) + data
     return trace
+
+
+def place_of(path, *names, env=None):
+    """The function that ended the wait, for reports."""
+    path.write_bytes(trace_of(*names))
+    text = report("top", "--wakers", "--kind=all", path, env=env)
+    return re.search(r"ended by x <- (.*) \(f\.c:7\)$", text, re.M)[1]
 
 
 NAMES = {
@@ -179,6 +201,7 @@ NAMES = {
     "(anonymous namespace)::f": "(anon)::f",
     "Scheduler::Start()::{lambda(void*)#1}::_FUN(void*)": "Scheduler::Start::{lambda#1}",
     "f[abi:cxx11](std::__cxx11::basic_string<char>)": "f(…)",
+    "std::__1::find[abi:ne210000]<int*, int>(int*)": "std::find<…>(int*)",
     "operator<(A const&, B const&)": "operator<(A const&, B const&)",
     "S::operator<< <int>(T<int>)": "S::operator<< <…>(T<int>)",
     "S::operator()(int)": "S::operator()(int)",
@@ -203,12 +226,30 @@ NAMES = {
 
 
 def test_names_fit_a_line(tmp_path):
-    shown = {}
-    for name in NAMES:
-        (tmp_path / "t.out").write_bytes(trace_of(name))
-        text = report("top", "--wakers", "--kind=all", tmp_path / "t.out")
-        shown[name] = re.search(r"ended by x <- (.*) \(f\.c:7\)$", text, re.M)[1]
-    assert shown == NAMES
+    assert {name: place_of(tmp_path / "t.out", name) for name in NAMES} == NAMES
+
+
+# Functions that are never the place: what starts threads, under each name that a symbol table has for it, and runtimes' own.
+NO_PLACES = [
+    *["start_thread", "clone", "__clone", "__GI___clone", "clone3", "__clone3", "__GI___clone3", "__clone_internal"],
+    *["__GI___clone_internal", "__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "__libc_start_main_alias_2"],
+    *["__libc_start_main_impl", "_start", "__start_context", "execute_native_thread_routine"],
+    "std::this_thread::sleep_for<long, std::ratio<1l, 1l> >(std::chrono::duration<long, std::ratio<1l, 1l> > const&)",
+    "std::__1::__libcpp_thread_poll_with_backoff[abi:ne210000]<F, std::__1::__libcpp_timed_backoff_policy>(F&&)",
+    "std::__1::__thread_proxy[abi:v15000]<std::__1::tuple<std::__1::unique_ptr<T>, main::$_0> >(void*)",
+    *["tbb::detail::r1::wait(tbb::detail::d1::wait_context&, tbb::detail::d1::task_group_context&)", "tbb::internal::x()"],
+    "tbb::detail::d1::start_for<R, B, P>::run(R const&)",
+    *["core::sync::atomic::AtomicUsize::load", "std::sys::sync::mutex::futex::Mutex::lock_contended"],
+    *["_PySemaphore_Wait", "_PyParkingLot_Park", "pthread_cond_wait", "gomp_team_barrier_wait_end"],
+]
+
+
+@pytest.mark.parametrize("name", NO_PLACES)
+def test_names_that_are_no_place(tmp_path, name):
+    (tmp_path / "rules").write_text("library function ^of_a_library$")
+    for function in "work", "of_a_library":
+        env = {"GOTRACE_FRAMES": tmp_path / "rules"}
+        assert place_of(tmp_path / "t.out", name, function, name, env=env) == function
 
 
 @pytest.mark.parametrize("part", ["namespace", "нэйм_спэйс"])

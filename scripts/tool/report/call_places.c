@@ -70,15 +70,25 @@ static uint32_t first_python(const struct gt_callers *stack)
     return i;
 }
 
-/* The outermost frame with a named function: it says most about what the program wanted. */
+/* The outermost frame with a named function that is of none of the kinds; or 0. */
+static uint32_t outermost_but(const struct gt_callers *stack, unsigned kinds)
+{
+    uint32_t i = stack->n - 1;
+    while (i > 0 && (gt_frame_kinds(stack, i) & (kinds | GT_FRAME_NAMELESS) ||
+                     strstr(stack->frame[i].func, "+0x")))
+        i--;
+    return i;
+}
+
+/*
+ * The outermost frame with a named function: it says most about what the program wanted. Better a
+ * library's function than libc's, or another one that only wraps the call.
+ */
 static uint32_t outermost(const struct gt_callers *stack)
 {
-    enum { USELESS = GT_FRAME_START | GT_FRAME_NAMELESS };
-    for (uint32_t i = stack->n - 1; i > 0; i--) {
-        if (!(gt_frame_kinds(stack, i) & USELESS) && !strstr(stack->frame[i].func, "+0x"))
-            return i;
-    }
-    return 1;
+    uint32_t i = outermost_but(stack, GT_FRAME_START | GT_FRAME_SKIP);
+    i = i ? i : outermost_but(stack, GT_FRAME_START);
+    return i ? i : 1;
 }
 
 uint32_t gt_site_index(const struct gt_callers *stack)

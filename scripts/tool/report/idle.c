@@ -93,17 +93,17 @@ static enum way find_way(const char *call)
         {NEVER, {"readdir", "readlink"}},
         {WORK,
          {"pthread_cond_", "cnd_", "sem_wait", "sem_timedwait", "sem_clockwait", "futex wait"}},
-        {WORK, {"recv", "__recv", "read", "__read", "fgets", "getline", "getdelim"}},
+        {WORK, {"recv", "read", "fgets", "getline", "getdelim"}},
         {WORK, {"mq_receive", "mq_timedreceive", "msgrcv", "semop", "semtimedop"}},
-        {EVENTS, {"epoll_", "poll", "ppoll", "__poll", "__ppoll", "select", "pselect"}},
-        {EVENTS, {"io_getevents", "io_pgetevents", "io_uring_wait", "__io_uring_get_cqe"}},
+        {EVENTS, {"epoll_", "poll", "ppoll", "select", "pselect"}},
+        {EVENTS, {"io_getevents", "io_pgetevents", "io_uring_wait", "io_uring_get_cqe"}},
         {EVENTS, {"io_uring_submit_and_wait"}},
         {PARKED, {"omp idle"}},
         {LISTEN, {"accept", "sigwait", "sigtimedwait", "sigsuspend", "pause"}},
         {SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (gt_begins_with(call, ways[i].begins))
+        if (gt_begins_with(call + strspn(call, "_"), ways[i].begins))
             return ways[i].way;
     }
     return NEVER;

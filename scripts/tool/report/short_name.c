@@ -66,8 +66,10 @@ static size_t operator_at(const char *p)
 /* The length of a part that is always left out; 0: none. */
 static size_t noise_at(const char *p)
 {
-    static const char *const noise[] = {"__cxx11::",         "__1::",           "__cxx11 ",
-                                        "::{{vtable.shim}}", "{{vtable.shim}}", "[abi:cxx11]"};
+    static const char *const noise[] = {"__cxx11::", "__1::", "__cxx11 ", "::{{vtable.shim}}",
+                                        "{{vtable.shim}}"};
+    if (is_at(p, "[abi:"))
+        return strcspn(p, "]") + (strchr(p, ']') != NULL);
     for (size_t i = 0; i < sizeof noise / sizeof *noise; i++) {
         if (is_at(p, noise[i]))
             return strlen(noise[i]);

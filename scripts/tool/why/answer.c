@@ -3,6 +3,7 @@
 
 #include "spinning.h"
 
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/tool.h"
 
 #include <ctype.h>
@@ -176,11 +177,8 @@ static void print_limit(FILE *out, const struct gt_path_row *row)
 
 static bool has_limit(const struct gt_section *s)
 {
-    static const char *const calls[] = {"poll", "ppoll", "__poll", "select", "pselect", "epoll_"};
-    bool has = false;
-    for (size_t i = 0; s->what && i < sizeof calls / sizeof *calls; i++)
-        has |= strncmp(s->what, calls[i], strlen(calls[i])) == 0;
-    return has;
+    static const char *const calls[] = {"poll", "ppoll", "select", "pselect", "epoll_", NULL};
+    return s->what && gt_begins_with(s->what + strspn(s->what, "_"), calls);
 }
 
 /* Whether an event loop or a worker waits there, and no replay makes that shorter. */
