@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Since Linux 5.9, 5.6, 5.6, 5.11 and 5.16; the numbers are equal on all architectures. */
+/* Since Linux 5.9, 5.6, 5.6, 5.11, 5.16 and 6.7; the numbers are equal on all architectures. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -25,6 +25,11 @@
 #endif
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
+#endif
+#ifndef SYS_futex_wait
+#define SYS_futex_wake 454
+#define SYS_futex_wait 455
+#define SYS_futex_requeue 456
 #endif
 #define FUTEX_LOCK_PI2 13 /* Linux 5.14; as <linux/futex.h> has it */
 #define EM_LOONGARCH 258  /* as <elf.h> has it */

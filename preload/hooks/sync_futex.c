@@ -3,6 +3,7 @@
  * and wakers share the registry with those of libc's own primitives. Other system calls that may
  * block show as slices. In stacks each call has its own name instead of `syscall`: raw.def.
  */
+#include "futex_any.h"
 #include "slice.h"
 #include "wait.h"
 
@@ -50,11 +51,14 @@ static struct gt_timeout end_of(const long a[WORDS])
     return gt_timeout_at(clock, time);
 }
 
-/* Waits if the word still has the value; else the kernel answers EAGAIN at once. */
-static long futex_wait(long number, const long a[WORDS], uint32_t bits)
+/*
+ * Waits if the word still has the value; else the kernel answers EAGAIN at once. a: what the call
+ * means, as futex(2) takes it. real: its arguments.
+ */
+static long futex_wait(long number, const long real[WORDS], const long a[WORDS], uint32_t bits)
 {
     if (!gt_recording() || ask(a, FUTEX_CMP_REQUEUE, a[0], a[2]) != 0)
-        return call(number, a);
+        return call(number, real);
     struct gt_timeout end = end_of(a);
     GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAIT,
                                                             .reason = GT_REASON_SYNC,
@@ -63,7 +67,7 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
                                                             .bits = bits,
                                                             .end = &end,
                                                             .final = true});
-    long r = call(number, a);
+    long r = call(number, real);
     if (r < 0 && errno == ETIMEDOUT)
         gt_wait_expired(&wait, &end);
     return r;
@@ -75,11 +79,14 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
  */
 static void wake(enum gt_hook leaf, long address, long max, uint32_t bits)
 {
-    if (__builtin_expect(gt_registry_any((const void *)address), 0))
-        gt_wake_slow(&(struct gt_wake){.hook = leaf,
-                                       .addr = (const void *)address,
-                                       .max = (int)max < 1 ? 1 : (uint32_t)max,
-                                       .bits = bits});
+    struct gt_wake wake = {.hook = leaf,
+                           .addr = (const void *)address,
+                           .max = (int)max < 1 ? 1 : (uint32_t)max,
+                           .bits = bits};
+    if (__builtin_expect(gt_registry_any(wake.addr), 0))
+        wake.max -= gt_wake_slow(&wake);
+    if (__builtin_expect(gt_futex_any_waits(), 0) && wake.max)
+        gt_futex_any_wake(&wake);
 }
 
 /*
@@ -138,13 +145,13 @@ static long lock_pi(long number, const long a[WORDS])
     return call(number, a);
 }
 
-static long futex(long number, const long a[WORDS])
+static long futex(long number, const long real[WORDS], const long a[WORDS])
 {
     uint32_t bits = (uint32_t)a[5]; /* 0 is an error */
     switch ((int)a[1] & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT: return futex_wait(number, a, 0);
-    case FUTEX_WAIT_BITSET: return bits ? futex_wait(number, a, bits) : call(number, a);
-    case FUTEX_WAIT_REQUEUE_PI: return futex_wait(number, a, 0);
+    case FUTEX_WAIT: return futex_wait(number, real, a, 0);
+    case FUTEX_WAIT_BITSET: return bits ? futex_wait(number, real, a, bits) : call(number, real);
+    case FUTEX_WAIT_REQUEUE_PI: return futex_wait(number, real, a, 0);
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2: return lock_pi(number, a);
     case FUTEX_UNLOCK_PI: wake(GT_RAW_FUTEX_UNLOCK, a[0], 1, 0); break;
@@ -158,7 +165,71 @@ static long futex(long number, const long a[WORDS])
     case FUTEX_CMP_REQUEUE:
     case FUTEX_CMP_REQUEUE_PI: requeue(a, FUTEX_CMP_REQUEUE); break;
     }
-    return call(number, a);
+    return call(number, real);
+}
+
+/* The system calls of Linux 5.16 and 6.7, whose futexes are those of futex(2). */
+
+/* Whether the kernel takes these flags and words. A futex has 32 bits, FUTEX2_SIZE_U32. */
+static bool is_futex2(long flags, long value, long mask)
+{
+    enum { SIZE = 3, U32 = 2 };
+    return (flags & SIZE) == U32 && !((value | mask) >> 32);
+}
+
+static long futex2_wait(const long real[WORDS])
+{
+    long op = FUTEX_WAIT_BITSET | (real[3] & FUTEX_PRIVATE_FLAG);
+    op |= real[5] == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
+    const long a[WORDS] = {real[0], op, real[1], real[4], 0, real[2]};
+    return is_futex2(real[3], real[1], real[2]) ? futex(SYS_futex_wait, real, a)
+                                                : call(SYS_futex_wait, real);
+}
+
+/* Unlike futex(2) it wakes no waiter if it is told so. */
+static long futex2_wake(const long real[WORDS])
+{
+    if ((int)real[2] && real[1] && is_futex2(real[3], 0, real[1]))
+        wake(GT_RAW_FUTEX_WAKE, real[0], real[2], (uint32_t)real[1]);
+    return call(SYS_futex_wake, real);
+}
+
+static long futex2_requeue(const long real[WORDS])
+{
+    const struct gt_futex *two = (const struct gt_futex *)real[0];
+    if (!gt_recording() || !gt_can_read(two, 2 * sizeof *two))
+        return call(SYS_futex_requeue, real);
+    const long a[WORDS] = {(long)two[0].address,
+                           two[0].flags & FUTEX_PRIVATE_FLAG,
+                           real[2],
+                           real[3],
+                           (long)two[1].address,
+                           (long)two[0].value};
+    if (!real[1] && is_futex2(two[0].flags & two[1].flags, a[5], 0))
+        requeue(a, FUTEX_CMP_REQUEUE);
+    return call(SYS_futex_requeue, real);
+}
+
+static long futex_waitv(const long real[WORDS])
+{
+    const struct gt_futex *futexes = (const struct gt_futex *)real[0];
+    unsigned n = (unsigned)real[1];
+    if (!gt_recording() || !n || n > GT_FUTEX_ANY_MOST || real[2] ||
+        !gt_can_read(futexes, n * sizeof *futexes))
+        return call(SYS_futex_waitv, real);
+    struct gt_timeout end = gt_timeout_at((clockid_t)real[4], (const struct timespec *)real[3]);
+    gt_futex_any_add(real, futexes, n);
+    GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAITV,
+                                                            .reason = GT_REASON_SYNC,
+                                                            .addr = real,
+                                                            .kind = GT_LOCK_NONE,
+                                                            .end = &end,
+                                                            .final = true});
+    long r = call(SYS_futex_waitv, real);
+    if (r < 0 && errno == ETIMEDOUT)
+        gt_wait_expired(&wait, &end);
+    gt_futex_any_remove(real);
+    return r;
 }
 
 /* How a call that may block shows. */
@@ -227,8 +298,13 @@ GT_EXPORT long syscall(long number, ...)
     for (int i = 0; i < WORDS; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    if (number == SYS_futex)
-        return futex(number, a);
+    switch (number) {
+    case SYS_futex: return futex(number, a, a);
+    case SYS_futex_wait: return futex2_wait(a);
+    case SYS_futex_wake: return futex2_wake(a);
+    case SYS_futex_requeue: return futex2_requeue(a);
+    case SYS_futex_waitv: return futex_waitv(a);
+    }
     if (makes_process(number))
         return make_process(number, a);
     about_to(number, a);

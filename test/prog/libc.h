@@ -10,6 +10,11 @@
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
+#ifndef SYS_futex_wait
+#define SYS_futex_wake 454
+#define SYS_futex_wait 455
+#define SYS_futex_requeue 456
+#endif
 #define FUTEX_LOCK_PI2 13 /* as <linux/futex.h> has it */
 
 #if !__GLIBC_PREREQ(2, 34)

@@ -1,4 +1,5 @@
 /* Threads that wait for each other, in each way there is but those of truth.c. See rows.h. */
+#include "libc.h"
 #include "rows.h"
 
 #include <linux/futex.h>
@@ -543,6 +544,77 @@ static void futex_pi_hold(void)
 CALL(futex_pi_wait, futex(&word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0))
 DO(futex_pi_give, EXPECT(futex(&word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0))
 
+/* Linux 6.7: one system call each. Words of 32 bits, for one process. */
+enum { WORDS = 2 | FUTEX_PRIVATE_FLAG };
+
+static void futex2_clear(void)
+{
+    futex_clear();
+    if (syscall(SYS_futex_wake, &word, 1L, 0, WORDS) < 0)
+        skipped = "the kernel has no futex_wake";
+}
+
+CALL(futex2_wait, syscall(SYS_futex_wait, &word, 0L, 4L, WORDS, NULL, CLOCK_MONOTONIC))
+
+static long futex2_wait_timeout(void)
+{
+    struct timespec soon = after(CLOCK_MONOTONIC, TIMEOUT);
+    return syscall(SYS_futex_wait, &word, 0L, 4L, WORDS, &soon, CLOCK_MONOTONIC);
+}
+
+/* The first wake-up means no waiter, the second one others. */
+static void futex2_wake(void)
+{
+    EXPECT(syscall(SYS_futex_wake, &word, 4L, 0, WORDS) == 0);
+    EXPECT(syscall(SYS_futex_wake, &word, 8L, 1, WORDS) == 0);
+    busy(HOLD / 2);
+    parties[0].woken = now();
+    EXPECT(syscall(SYS_futex_wake, &word, 12L, 1, WORDS) == 1);
+}
+
+/* As <linux/futex.h> has it since Linux 5.16. */
+struct waited_futex {
+    uint64_t value, address;
+    uint32_t flags, reserved;
+};
+#define TWO                                \
+    {                                      \
+        {0, (uintptr_t)&word, WORDS, 0},   \
+        {                                  \
+            0, (uintptr_t)&other, WORDS, 0 \
+        }                                  \
+    }
+
+static void futex2_requeue(void)
+{
+    struct waited_futex two[] = TWO;
+    EXPECT(syscall(SYS_futex_requeue, two, 0, 1, INT_MAX) == 3);
+    wake_at_other(2);
+}
+
+static long futex_waitv(void)
+{
+    struct waited_futex two[] = TWO;
+    return syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC) == 1 ? 0 : -1;
+}
+
+static long futex_waitv_timeout(void)
+{
+    struct waited_futex two[] = TWO;
+    struct timespec soon = after(CLOCK_MONOTONIC, TIMEOUT);
+    return syscall(SYS_futex_waitv, two, 2, 0, &soon, CLOCK_MONOTONIC);
+}
+
+static void futex_waitv_clear(void)
+{
+    futex_clear();
+    if (syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == ENOSYS)
+        skipped = "the kernel has no futex_waitv";
+}
+
+DO(futex_wake_other, EXPECT(futex(&other, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1))
+DO(futex_wake_both, EXPECT(futex(&other, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0) == 2))
+
 static long futex_free(void)
 {
     int w = 1, w2 = 0;
@@ -639,6 +711,14 @@ static const struct row table[] = {
     S("futex-cmp_requeue", "futex wait", futex_clear, futex_wait, futex_cmp_requeue, .threads = 3),
     S("futex-pi", "futex lock", futex_pi_hold, futex_pi_wait, futex_pi_give,
       .release = futex_pi_give),
+    S("futex2", "futex wait", futex2_clear, futex2_wait, futex2_wake),
+    S("futex2-timeout", "futex wait", futex2_clear, futex2_wait_timeout),
+    S("futex2-old-wake", "futex wait", futex2_clear, futex2_wait, futex_wake),
+    S("futex2-requeue", "futex wait", futex2_clear, futex2_wait, futex2_requeue, .threads = 3),
+    S("futex-waitv", "futex waitv", futex_waitv_clear, futex_waitv, futex_wake_other),
+    S("futex-waitv-two", "futex waitv", futex_waitv_clear, futex_waitv, futex_wake_both,
+      .threads = 2),
+    S("futex-waitv-timeout", "futex waitv", futex_waitv_clear, futex_waitv_timeout),
     S("futex-free", "", NULL, futex_free, .kind = QUIET),
     {.name = NULL},
 };

@@ -1,0 +1,55 @@
+/* See futex_any.h. */
+#include "futex_any.h"
+
+#include "wait.h"
+
+#include "encoder/base/sparse.h"
+
+enum { ROOM = 512 };
+
+static struct entry {
+    _Atomic(const void *) gate;  /* NULL: free */
+    _Atomic(const void *) futex; /* NULL: not yet, or no more */
+} table[ROOM] GT_SPARSE;
+
+_Atomic unsigned gt_futex_any_count;
+
+void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned n)
+{
+    for (size_t i = 0, k = 0; i < ROOM && k < n; i++) {
+        const void *none = NULL;
+        /* acquire: pairs with gt_futex_any_remove */
+        if (!atomic_compare_exchange_strong_explicit(&table[i].gate, &none, gate,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        atomic_fetch_add_explicit(&gt_futex_any_count, 1, memory_order_relaxed);
+        const void *futex = (const void *)(uintptr_t)futexes[k++].address;
+        /* release: pairs with gt_futex_any_wake, which then finds the gate */
+        atomic_store_explicit(&table[i].futex, futex, memory_order_release);
+    }
+}
+
+void gt_futex_any_remove(const void *gate)
+{
+    for (size_t i = 0; i < ROOM && gt_futex_any_waits(); i++) {
+        if (atomic_load_explicit(&table[i].gate, memory_order_relaxed) != gate)
+            continue;
+        atomic_store_explicit(&table[i].futex, NULL, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&gt_futex_any_count, 1, memory_order_relaxed);
+        /* release: pairs with gt_futex_any_add, whose futex comes after this NULL */
+        atomic_store_explicit(&table[i].gate, NULL, memory_order_release);
+    }
+}
+
+void gt_futex_any_wake(const struct gt_wake *wake)
+{
+    struct gt_wake its = *wake;
+    for (size_t i = 0; i < ROOM && its.max; i++) {
+        /* acquire: pairs with gt_futex_any_add */
+        if (atomic_load_explicit(&table[i].futex, memory_order_acquire) != wake->addr)
+            continue;
+        its.addr = atomic_load_explicit(&table[i].gate, memory_order_relaxed);
+        if (its.addr && gt_registry_any(its.addr))
+            its.max -= gt_wake_slow(&its);
+    }
+}
