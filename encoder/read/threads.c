@@ -371,6 +371,21 @@ static void lend(struct gt_threads *all, uint64_t p, const struct gt_stream *to)
         *(uint64_t *)gt_need(gt_memo_at(&all->lent, p + 1)) = (uintptr_t)to;
 }
 
+/*
+ * Whether a sleep is a part of a wait for another thread: libc++ up to version 21 waits at a
+ * std::barrier, and up to today for a semaphore with a timeout, by sleeping until it is over.
+ */
+static bool sleeps_in_wait(const struct gt_callers *stack)
+{
+    enum { NEAR = 4 };
+    bool of_cxx = stack->n > 1 && strncmp(stack->frame[1].func, "std::", 5) == 0;
+    for (uint32_t i = 1; of_cxx && i < stack->n && i <= NEAR; i++) {
+        if (strstr(stack->frame[i].func, "::__libcpp_thread_poll_with_backoff"))
+            return true;
+    }
+    return false;
+}
+
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                  enum gt_g_state state, uint64_t ns)
 {
@@ -379,6 +394,8 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     bool again = t->wanted_at < t->woke;
     t->again = again && t->woke == ns;
     t->waits_as = recent_kind_of_reason(all, h->text); /* interned */
+    if (t->waits_as == GT_SLEEP && h->stack && sleeps_in_wait(h->stack))
+        t->waits_as = GT_SYNC;
     t->reason = h->text;
     bool page_ends = state == GT_G_RUNNABLE && between_log_and_wait(t, ns);
     enum gt_kind kind = gt_kind_of(t);

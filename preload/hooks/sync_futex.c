@@ -14,6 +14,8 @@
 #include "preload/life/seccomp.h"
 #include "preload/stacks/layouts.h"
 
+#include "symbolize/elf/modules.h"
+
 #include <stdarg.h>
 
 #ifndef FUTEX_LOCK_PI2
@@ -22,9 +24,16 @@
 
 #define WORDS 6
 
-static long call(long number, const long a[WORDS])
+/* A system call of the program's. */
+struct raw {
+    long number;
+    const void *from; /* where the program made it */
+    long a[WORDS];
+};
+
+static long call(const struct raw *r)
 {
-    return gt_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return gt_real.syscall(r->number, r->a[0], r->a[1], r->a[2], r->a[3], r->a[4], r->a[5]);
 }
 
 /*
@@ -52,25 +61,44 @@ static struct gt_timeout end_of(const long a[WORDS])
 }
 
 /*
- * Waits if the word still has the value; else the kernel answers EAGAIN at once. a: what the call
- * means, as futex(2) takes it. real: its arguments.
+ * Whether the wait is a part of one without a limit: libc++ looks every 2 s whether an atomic
+ * variable has changed, and waits again (libcxx/src/atomic.cpp, __default_timeout).
  */
-static long futex_wait(long number, const long real[WORDS], const long a[WORDS], uint32_t bits)
+static bool is_part(const struct raw *r, const long a[WORDS])
+{
+    const struct timespec *time = (const struct timespec *)a[3];
+    const struct gt_module *m;
+    return (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && time &&
+           (m = gt_modules_now((uintptr_t)r->from)) && strstr(m->path, "/libc++.so") &&
+           gt_can_read(time, sizeof *time) && time->tv_sec == 2 && !time->tv_nsec;
+}
+
+/*
+ * Waits if the word still has the value; else the kernel answers EAGAIN at once. a: what the call
+ * means, as futex(2) takes it.
+ */
+static long futex_wait(const struct raw *r, const long a[WORDS], uint32_t bits)
 {
     if (!gt_recording() || ask(a, FUTEX_CMP_REQUEUE, a[0], a[2]) != 0)
-        return call(number, real);
-    struct gt_timeout end = end_of(a);
-    GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAIT,
-                                                            .reason = GT_REASON_SYNC,
-                                                            .addr = (const void *)a[0],
-                                                            .kind = GT_LOCK_OTHER,
-                                                            .bits = bits,
-                                                            .end = &end,
-                                                            .final = true});
-    long r = call(number, real);
-    if (r < 0 && errno == ETIMEDOUT)
+        return call(r);
+    bool part = is_part(r, a);
+    struct gt_timeout end = part ? gt_timeout_none() : end_of(a);
+    struct gt_wait_for what = {.hook = GT_RAW_FUTEX_WAIT,
+                               .reason = GT_REASON_SYNC,
+                               .addr = (const void *)a[0],
+                               .kind = GT_LOCK_OTHER,
+                               .bits = bits,
+                               .end = &end,
+                               .final = true};
+    GT_WAIT(wait);
+    if (!part || !gt_wait_goes_on(&wait, &what))
+        wait = gt_wait_begin_for(&what);
+    long result = call(r);
+    if (result < 0 && errno == ETIMEDOUT && part)
+        gt_wait_keep_until_call(&wait, what.addr);
+    else if (result < 0 && errno == ETIMEDOUT)
         gt_wait_expired(&wait, &end);
-    return r;
+    return result;
 }
 
 /*
@@ -135,25 +163,26 @@ static void requeue(const long a[WORDS], int command)
         gt_registry_move((const void *)a[0], (const void *)a[4], (uint32_t)a[3]);
 }
 
-static long lock_pi(long number, const long a[WORDS])
+static long lock_pi(const struct raw *r)
 {
+    const long *a = r->a;
     bool held = gt_recording() && ask(a, FUTEX_CMP_REQUEUE, a[0], 0) == EAGAIN;
     if (!held)
-        return call(number, a);
+        return call(r);
     struct gt_timeout end = gt_timeout_at(CLOCK_REALTIME, (const struct timespec *)a[3]);
     GT_WAIT(wait) = gt_wait_begin_lock(GT_RAW_FUTEX_LOCK, GT_LOCK_PI, (const void *)a[0], &end);
-    return call(number, a);
+    return call(r);
 }
 
-static long futex(long number, const long real[WORDS], const long a[WORDS])
+static long futex(const struct raw *r, const long a[WORDS])
 {
     uint32_t bits = (uint32_t)a[5]; /* 0 is an error */
     switch ((int)a[1] & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT: return futex_wait(number, real, a, 0);
-    case FUTEX_WAIT_BITSET: return bits ? futex_wait(number, real, a, bits) : call(number, real);
-    case FUTEX_WAIT_REQUEUE_PI: return futex_wait(number, real, a, 0);
+    case FUTEX_WAIT: return futex_wait(r, a, 0);
+    case FUTEX_WAIT_BITSET: return bits ? futex_wait(r, a, bits) : call(r);
+    case FUTEX_WAIT_REQUEUE_PI: return futex_wait(r, a, 0);
     case FUTEX_LOCK_PI:
-    case FUTEX_LOCK_PI2: return lock_pi(number, a);
+    case FUTEX_LOCK_PI2: return lock_pi(r);
     case FUTEX_UNLOCK_PI: wake(GT_RAW_FUTEX_UNLOCK, a[0], 1, 0); break;
     case FUTEX_WAKE: wake(GT_RAW_FUTEX_WAKE, a[0], a[2], 0); break;
     case FUTEX_WAKE_BITSET:
@@ -165,7 +194,7 @@ static long futex(long number, const long real[WORDS], const long a[WORDS])
     case FUTEX_CMP_REQUEUE:
     case FUTEX_CMP_REQUEUE_PI: requeue(a, FUTEX_CMP_REQUEUE); break;
     }
-    return call(number, real);
+    return call(r);
 }
 
 /* The system calls of Linux 5.16 and 6.7, whose futexes are those of futex(2). */
@@ -177,59 +206,58 @@ static bool is_futex2(long flags, long value, long mask)
     return (flags & SIZE) == U32 && !((value | mask) >> 32);
 }
 
-static long futex2_wait(const long real[WORDS])
+static long futex2_wait(const struct raw *r)
 {
-    long op = FUTEX_WAIT_BITSET | (real[3] & FUTEX_PRIVATE_FLAG);
-    op |= real[5] == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
-    const long a[WORDS] = {real[0], op, real[1], real[4], 0, real[2]};
-    return is_futex2(real[3], real[1], real[2]) ? futex(SYS_futex_wait, real, a)
-                                                : call(SYS_futex_wait, real);
+    long op = FUTEX_WAIT_BITSET | (r->a[3] & FUTEX_PRIVATE_FLAG);
+    op |= r->a[5] == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
+    const long a[WORDS] = {r->a[0], op, r->a[1], r->a[4], 0, r->a[2]};
+    return is_futex2(r->a[3], r->a[1], r->a[2]) ? futex(r, a) : call(r);
 }
 
 /* Unlike futex(2) it wakes no waiter if it is told so. */
-static long futex2_wake(const long real[WORDS])
+static long futex2_wake(const struct raw *r)
 {
-    if ((int)real[2] && real[1] && is_futex2(real[3], 0, real[1]))
-        wake(GT_RAW_FUTEX_WAKE, real[0], real[2], (uint32_t)real[1]);
-    return call(SYS_futex_wake, real);
+    if ((int)r->a[2] && r->a[1] && is_futex2(r->a[3], 0, r->a[1]))
+        wake(GT_RAW_FUTEX_WAKE, r->a[0], r->a[2], (uint32_t)r->a[1]);
+    return call(r);
 }
 
-static long futex2_requeue(const long real[WORDS])
+static long futex2_requeue(const struct raw *r)
 {
-    const struct gt_futex *two = (const struct gt_futex *)real[0];
+    const struct gt_futex *two = (const struct gt_futex *)r->a[0];
     if (!gt_recording() || !gt_can_read(two, 2 * sizeof *two))
-        return call(SYS_futex_requeue, real);
+        return call(r);
     const long a[WORDS] = {(long)two[0].address,
                            two[0].flags & FUTEX_PRIVATE_FLAG,
-                           real[2],
-                           real[3],
+                           r->a[2],
+                           r->a[3],
                            (long)two[1].address,
                            (long)two[0].value};
-    if (!real[1] && is_futex2(two[0].flags & two[1].flags, a[5], 0))
+    if (!r->a[1] && is_futex2(two[0].flags & two[1].flags, a[5], 0))
         requeue(a, FUTEX_CMP_REQUEUE);
-    return call(SYS_futex_requeue, real);
+    return call(r);
 }
 
-static long futex_waitv(const long real[WORDS])
+static long futex_waitv(const struct raw *r)
 {
-    const struct gt_futex *futexes = (const struct gt_futex *)real[0];
-    unsigned n = (unsigned)real[1];
-    if (!gt_recording() || !n || n > GT_FUTEX_ANY_MOST || real[2] ||
+    const struct gt_futex *futexes = (const struct gt_futex *)r->a[0];
+    unsigned n = (unsigned)r->a[1];
+    if (!gt_recording() || !n || n > GT_FUTEX_ANY_MOST || r->a[2] ||
         !gt_can_read(futexes, n * sizeof *futexes))
-        return call(SYS_futex_waitv, real);
-    struct gt_timeout end = gt_timeout_at((clockid_t)real[4], (const struct timespec *)real[3]);
-    gt_futex_any_add(real, futexes, n);
+        return call(r);
+    struct gt_timeout end = gt_timeout_at((clockid_t)r->a[4], (const struct timespec *)r->a[3]);
+    gt_futex_any_add(r, futexes, n);
     GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAITV,
                                                             .reason = GT_REASON_SYNC,
-                                                            .addr = real,
+                                                            .addr = r,
                                                             .kind = GT_LOCK_NONE,
                                                             .end = &end,
                                                             .final = true});
-    long r = call(SYS_futex_waitv, real);
-    if (r < 0 && errno == ETIMEDOUT)
+    long result = call(r);
+    if (result < 0 && errno == ETIMEDOUT)
         gt_wait_expired(&wait, &end);
-    gt_futex_any_remove(real);
-    return r;
+    gt_futex_any_remove(r);
+    return result;
 }
 
 /* How a call that may block shows. */
@@ -261,13 +289,13 @@ static bool makes_process(long number)
 }
 
 /* A fork that libc does not know of: no fork handlers run. */
-static long make_process(long number, const long a[WORDS])
+static long make_process(const struct raw *r)
 {
     unsigned held = gt_fork_begin();
-    long r = call(number, a);
+    long result = call(r);
     GT_KEEP_ERRNO;
     gt_fork_end(held);
-    return r;
+    return result;
 }
 
 /* landlock(7), for which libc has no functions; the system's headers may be older than it. */
@@ -293,24 +321,24 @@ static void about_to(long number, const long a[WORDS])
 GT_EXPORT long syscall(long number, ...)
 {
     va_list ap;
-    long a[WORDS];
+    struct raw r = {.number = number, .from = GT_CALLER()};
     va_start(ap, number);
     for (int i = 0; i < WORDS; i++)
-        a[i] = va_arg(ap, long);
+        r.a[i] = va_arg(ap, long);
     va_end(ap);
     switch (number) {
-    case SYS_futex: return futex(number, a, a);
-    case SYS_futex_wait: return futex2_wait(a);
-    case SYS_futex_wake: return futex2_wake(a);
-    case SYS_futex_requeue: return futex2_requeue(a);
-    case SYS_futex_waitv: return futex_waitv(a);
+    case SYS_futex: return futex(&r, r.a);
+    case SYS_futex_wait: return futex2_wait(&r);
+    case SYS_futex_wake: return futex2_wake(&r);
+    case SYS_futex_requeue: return futex2_requeue(&r);
+    case SYS_futex_waitv: return futex_waitv(&r);
     }
     if (makes_process(number))
-        return make_process(number, a);
-    about_to(number, a);
-    struct shown shown = shown_as(number, a);
+        return make_process(&r);
+    about_to(number, r.a);
+    struct shown shown = shown_as(number, r.a);
     if (shown.on == GT_NOTHING)
-        return call(number, a);
+        return call(&r);
     GT_SLICE(slice) = gt_slice_begin(shown.leaf, shown.on);
-    return call(number, a);
+    return call(&r);
 }

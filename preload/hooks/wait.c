@@ -114,6 +114,14 @@ void gt_wait_keep(struct gt_wait *wait, const void *addr)
     wait->thread = NULL;
 }
 
+void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr)
+{
+    struct gt_thread *t = wait->thread;
+    gt_wait_keep(wait, addr);
+    if (t && t->kept.addr == addr)
+        t->jumped = true; /* see gt_wait_ready */
+}
+
 __attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
 {
     struct gt_thread *t = gt_self && gt_self->kept.addr ? gt_thread_enter() : NULL;
@@ -127,11 +135,13 @@ __attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struc
                              .frame = FRAME(),
                              .hook = what->hook,
                              .since = kept.since,
-                             .lock = gt_lock_at(what->addr),
                              .mutex = what->mutex};
     if (on) {
         t->frame = wait->frame;
-        gt_hot_touch(what->kind, wait->lock, gt_clock_now(), gt_owner_of(what->kind, wait->lock));
+        t->jumped = false;
+        if (may_have_holder(what->kind, wait->lock = gt_lock_at(what->addr)))
+            gt_hot_touch(what->kind, wait->lock, gt_clock_now(),
+                         gt_owner_of(what->kind, wait->lock));
     } else if (open) {
         gt_thread_resume(t, GT_HOOK_PATIENCE_NS);
     }

@@ -4,8 +4,14 @@
  * _M_run, an override of std::thread::_State_impl<_Invoker<tuple<Callable, Args…>>>. Then comes the
  * tuple in reverse order, with the callable last. For a lambda or functor, _M_run's name has its
  * type. A plain function is passed as a pointer, which has to be read from the object.
+ *
+ * libc++ gives it a function of the program, an instance of __thread_proxy, and a
+ * std::tuple<std::unique_ptr<__thread_struct>, Callable, Args…>*. The instance's name has the type
+ * of a lambda or functor. A plain function is the tuple's second word.
  */
 #include "routine.h"
+
+#include "layouts.h"
 
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
@@ -69,13 +75,58 @@ static const void *last_code_pointer(void *const *state)
     return NULL;
 }
 
+/* Whether libc++ is there. Looked up anew when modules have come or gone. */
+static bool has_libcxx(void)
+{
+    static _Atomic uint64_t known; /* from bit 1 on the epoch of the modules, plus 1 */
+    uint64_t now = (uint64_t)gt_modules_epoch() + 1;
+    uint64_t last = atomic_load_explicit(&known, memory_order_relaxed);
+    if (last >> 1 != now) {
+        last = now << 1 | (gt_elf_definer("_ZNSt3__115__thread_structC1Ev") != NULL);
+        atomic_store_explicit(&known, last, memory_order_relaxed);
+    }
+    return last & 1;
+}
+
+/* Whether a function is at the address, not data. */
+static bool is_code(const void *at)
+{
+    gt_layouts_are_of((uint32_t)gt_modules_epoch());
+    return module_of(at) && (gt_layout_lookup((uintptr_t)at) & GT_LAYOUT_KIND) != GT_FRAME_UNKNOWN;
+}
+
+/*
+ * The function that a tuple of libc++'s holds; NULL: arg is no such tuple, or it holds something
+ * else. A new __thread_struct points to two empty vectors: libcxx/src/thread.cpp.
+ */
+static const void *function_of_libcxx(const void *arg)
+{
+    enum { VECTORS = 6 };
+    void *const *tuple = arg;
+    if ((uintptr_t)arg % sizeof *tuple || !gt_can_read(tuple, 2 * sizeof *tuple))
+        return NULL;
+    void *const *local = tuple[0];
+    void *const *vectors = local && gt_can_read(local, sizeof *local) ? *local : NULL;
+    if (!vectors || !gt_can_read(vectors, VECTORS * sizeof *vectors))
+        return NULL;
+    for (int i = 0; i < VECTORS; i++) {
+        if (vectors[i])
+            return NULL;
+    }
+    return is_code(tuple[1]) ? tuple[1] : NULL;
+}
+
 const void *gt_routine_of(void *(*start)(void *), void *arg)
 {
     const void *entry = (const void *)(uintptr_t)start;
     if (!module_of(entry)) /* otherwise the loader's lock is not needed */
         gt_modules_refresh();
-    if (!arg || !is_in_libstdcxx(entry))
+    if (!arg)
         return entry;
+    if (!is_in_libstdcxx(entry)) {
+        const void *function = has_libcxx() ? function_of_libcxx(arg) : NULL;
+        return function ? function : entry;
+    }
     void *const *state = arg;
     void *const *vtable = state[0];
     if (!module_of(vtable))

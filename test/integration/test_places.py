@@ -84,6 +84,39 @@ def test_the_headers_of_libc_are_no_place(traced, tmp_path, level):
     assert len(wrapped) >= 15, found  # the headers did wrap them
 
 
+@pytest.fixture(scope="module")
+def like_libcxx(tmp_path_factory):
+    """The waits and the threads' routines of a program that waits as libc++ does."""
+    directory, source = tmp_path_factory.mktemp("libcxx"), SOURCES / "places/like_libcxx.cc"
+    library = proc.compile(source, directory / "libc++.so.1", "-shared", "-fPIC", "-DLIBRARY", "-Wl,-soname,libc++.so.1", compiler="g++")
+    flags = ["-std=c++17", "-fno-optimize-sibling-calls", library, f"-Wl,-rpath,{directory}"]
+    trace = proc.traced([proc.compile(source, directory / "prog", *flags, compiler="g++")], directory / "t.out").ok().trace
+    routines = [row["routine"] for row in table(report("info", trace), "routine", "unseen")]
+    return [row for row in top(trace, "--idle=none") if row[2] != "sched"], routines
+
+
+def test_a_wait_of_libcxx_is_one_wait(like_libcxx):
+    """The library wakes the thread every 2 s to look at the variable."""
+    ((ns, count, kind, _),) = [row for row in like_libcxx[0] if re.match(r"futex wait <- until_woken\(\) ", row[3])]
+    assert count == 1 and ns > 2.1e9 and kind == "sync"
+
+
+def test_a_wait_of_libcxx_that_nobody_ends(like_libcxx):
+    """The thread finds the variable changed after 2 s. What it does then is no part of the wait."""
+    rows = {row[3].split(" (")[0]: row for row in like_libcxx[0] if "until_changed" in row[3]}
+    assert rows["futex wait <- until_changed()"][:2] > (1.9e9, 0)
+    assert rows["usleep <- until_changed()"][1:3] == (1, "sleep")
+
+
+def test_polling_of_libcxx_is_no_sleep(like_libcxx):
+    """At a barrier it sleeps until all are there: for the program a wait for other threads, at its own line."""
+    assert [row[1:3] for row in like_libcxx[0] if row[3].startswith("nanosleep <- Functor::operator()")] == [(4, "sync")]
+
+
+def test_threads_of_libcxx_have_the_name_of_what_they_run(like_libcxx):
+    assert sorted(like_libcxx[1]) == ["Functor", "main", "main::{lambda#1}", "until_changed()", "until_woken()"]
+
+
 LIBRARY = """
 #include <unistd.h>
 void wrap_sleep(int us) { usleep(us); }
@@ -219,6 +252,10 @@ NAMES = {
     "app::map::<alloc::vec::Vec<u8>, u32>": "app::map<…>",
     "core::ops::function::FnOnce::call_once{{vtable.shim}}": "core::ops::function::FnOnce::call_once",
     "std::_Function_handler<void (), go(int)::{lambda()#1}>::_M_invoke(std::_Any_data const&)": "go::{lambda#1}",
+    "std::__1::__thread_proxy<std::__1::tuple<std::__1::unique_ptr<A, D<A> >, main::$_0> >(void*)": "main::$_0",
+    "std::__1::__thread_proxy<std::__1::tuple<std::__1::unique_ptr<A>, std::__1::function<void (int)>, int> >(void*)": "std::function<…>",
+    "std::__1::__thread_proxy<std::__1::tuple<std::__1::unique_ptr<A>, void (S::*)(), S*, std::__1::__async_func<Job, int> > >(void*)": "Job",
+    "std::__1::__thread_proxy<": "std::__thread_proxy<…>",
     "sync.(*Mutex).Lock": "sync.(*Mutex).Lock",
     "x<y": "x<…>",
     "": "",
@@ -262,7 +299,7 @@ def test_long_names_keep_their_end(tmp_path, part):
     assert f"x <- {name} (f.c:7)" in report("top", "--wide", "--wakers", "--kind=all", tmp_path / "t.out")
 
 
-@pytest.mark.parametrize("name", ["<" * 300, "a<b" * 200, "f((((", "x::<", "<a as ", "{lambda(", "{{closure", "std::f<{lambda(", "operator" * 90])
+@pytest.mark.parametrize("name", ["<" * 300, "a<b" * 200, "f((((", "std::__thread_proxy<unique_ptr<", "std::__thread_proxy::__async_func<", "x::<", "<a as ", "{lambda(", "{{closure", "std::f<{lambda(", "operator" * 90])
 def test_odd_names(tmp_path, name):
     (tmp_path / "t.out").write_bytes(trace_of(name))
     env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"}

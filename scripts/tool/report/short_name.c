@@ -207,6 +207,23 @@ static void cut_front(struct out *out, size_t most)
     out->n = strlen(out->buf);
 }
 
+/*
+ * The callable of a std::thread of libc++, in the name of its routine: what comes after the first
+ * member of __thread_proxy<tuple<unique_ptr<…>, Callable, …>>, or what std::async runs. Returns its
+ * length; 0: there is none.
+ */
+static size_t callable_in(const char *function, const char **begin)
+{
+    const char *async = strstr(function, "::__async_func<"), *p = strstr(function, "unique_ptr<");
+    p = async ? strchr(async, '<') : p ? strchr(closing(strchr(p, '<')), ' ') : NULL;
+    if (!p)
+        return 0;
+    const char *end = *begin = p + 1;
+    while (*end && !strchr(",>", *end))
+        end = strchr("<({[", *end) ? closing(end) + (*closing(end) != 0) : end + 1;
+    return (size_t)(end - *begin);
+}
+
 const char *gt_short_name(const char *function, char *buf, size_t size, size_t most)
 {
     struct out out = {.buf = buf, .size = size};
@@ -217,6 +234,8 @@ const char *gt_short_name(const char *function, char *buf, size_t size, size_t m
         return function;
     if (is_at(function, "std::") && strstr(function, "::_M_"))
         length = gt_lambda_in(function, &lambda);
+    else if (is_at(function, "std::") && strstr(function, "::__thread_proxy"))
+        length = callable_in(function, &lambda);
     if (!length)
         length = strlen(lambda = function);
     shorten(&out, lambda, lambda + length);
