@@ -12,7 +12,13 @@ static struct entry {
     _Atomic(const void *) futex; /* NULL: not yet, or no more */
 } table[ROOM] GT_SPARSE;
 
+static _Atomic size_t used; /* no entry from here on was ever used */
 _Atomic unsigned gt_futex_any_count;
+
+static size_t entries(void)
+{
+    return atomic_load_explicit(&used, memory_order_relaxed);
+}
 
 void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned n)
 {
@@ -22,6 +28,11 @@ void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned
         if (!atomic_compare_exchange_strong_explicit(&table[i].gate, &none, gate,
                                                      memory_order_acquire, memory_order_relaxed))
             continue;
+        size_t so_far = entries();
+        while (i >= so_far &&
+               !atomic_compare_exchange_weak_explicit(&used, &so_far, i + 1, memory_order_relaxed,
+                                                      memory_order_relaxed))
+            ;
         atomic_fetch_add_explicit(&gt_futex_any_count, 1, memory_order_relaxed);
         const void *futex = (const void *)(uintptr_t)futexes[k++].address;
         /* release: pairs with gt_futex_any_wake, which then finds the gate */
@@ -31,7 +42,7 @@ void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned
 
 void gt_futex_any_remove(const void *gate)
 {
-    for (size_t i = 0; i < ROOM && gt_futex_any_waits(); i++) {
+    for (size_t i = 0; i < entries(); i++) {
         if (atomic_load_explicit(&table[i].gate, memory_order_relaxed) != gate)
             continue;
         atomic_store_explicit(&table[i].futex, NULL, memory_order_relaxed);
@@ -44,7 +55,7 @@ void gt_futex_any_remove(const void *gate)
 void gt_futex_any_wake(const struct gt_wake *wake)
 {
     struct gt_wake its = *wake;
-    for (size_t i = 0; i < ROOM && its.max; i++) {
+    for (size_t i = 0; i < entries() && its.max; i++) {
         /* acquire: pairs with gt_futex_any_add */
         if (atomic_load_explicit(&table[i].futex, memory_order_acquire) != wake->addr)
             continue;
