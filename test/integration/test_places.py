@@ -269,7 +269,7 @@ def test_names_fit_a_line(tmp_path):
 # Functions that are never the place: what starts threads, under each name that a symbol table has for it, and runtimes' own.
 NO_PLACES = [
     *["start_thread", "clone", "__clone", "__GI___clone", "clone3", "__clone3", "__GI___clone3", "__clone_internal"],
-    *["__GI___clone_internal", "__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "__libc_start_main_alias_2"],
+    *["__GI___clone_internal", "__clone3_internal", "__clone_internal_fallback", "__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "__libc_start_main_alias_2"],
     *["__libc_start_main_impl", "_start", "__start_context", "execute_native_thread_routine"],
     "std::this_thread::sleep_for<long, std::ratio<1l, 1l> >(std::chrono::duration<long, std::ratio<1l, 1l> > const&)",
     "std::__1::__libcpp_thread_poll_with_backoff[abi:ne210000]<F, std::__1::__libcpp_timed_backoff_policy>(F&&)",
