@@ -380,7 +380,7 @@ static bool sleeps_in_wait(const struct gt_callers *stack)
     enum { NEAR = 4 };
     bool of_cxx = stack->n > 1 && strncmp(stack->frame[1].func, "std::", 5) == 0;
     for (uint32_t i = 1; of_cxx && i < stack->n && i <= NEAR; i++) {
-        if (strstr(stack->frame[i].func, "::__libcpp_thread_poll_with_backoff"))
+        if (strstr(stack->frame[i].func, "::__libcpp_timed_backoff_policy"))
             return true;
     }
     return false;

@@ -276,6 +276,7 @@ NO_PLACES = [
     "std::__1::__thread_proxy[abi:v15000]<std::__1::tuple<std::__1::unique_ptr<T>, main::$_0> >(void*)",
     *["tbb::detail::r1::wait(tbb::detail::d1::wait_context&, tbb::detail::d1::task_group_context&)", "tbb::internal::x()"],
     "tbb::detail::d1::start_for<R, B, P>::run(R const&)",
+    "_ZNSt3__116__thread_executeB8ne210108INS_10unique_ptrIiEEPFvvEJETpTnmJEEEvRNS_5tupleIJT_T0_DpT1_EEE",
     *["core::sync::atomic::AtomicUsize::load", "std::sys::sync::mutex::futex::Mutex::lock_contended"],
     *["_PySemaphore_Wait", "_PyParkingLot_Park", "pthread_cond_wait", "gomp_team_barrier_wait_end"],
 ]

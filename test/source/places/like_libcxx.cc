@@ -56,7 +56,7 @@ template <class T> __attribute__((noinline)) void *__thread_proxy(void *arg)
 }
 
 template <class Poll, class Backoff>
-__attribute__((noinline)) void __libcpp_thread_poll_with_backoff(Poll poll, Backoff backoff)
+static inline void __libcpp_thread_poll_with_backoff(Poll poll, Backoff backoff)
 {
     while (!poll())
         backoff();
