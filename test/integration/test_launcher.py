@@ -378,7 +378,7 @@ def test_view(traced, format):
 
 @pytest.mark.parametrize("version", ["1.26", "1.27"])
 @pytest.mark.parametrize("name", ["browser", "xdg-open"])
-@pytest.mark.parametrize("options, page", [([], ""), (["--at=1ms"], r"/trace\?view=thread#1\.000000:1\.\d+")], ids=["pages", "time"])
+@pytest.mark.parametrize("options, page", [([], ""), (["--at=1us"], r"/trace\?view=thread#0\.001000:\d+\.\d+")], ids=["pages", "time"])
 def test_view_opens_a_browser(traced, tmp_path, version, name, options, page):
     """Once, with a whole URL: of the list of pages, or of the timeline with a time marked, in ms."""
     browser, trace = tmp_path / name, traced(THREADS).ok().trace
