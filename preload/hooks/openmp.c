@@ -3,6 +3,9 @@
 
 #include "annotate.h"
 
+#include "encoder/base/arena.h"
+#include "preload/life/thread.h"
+
 __thread struct gt_omp_member gt_omp_self;
 
 /*
@@ -52,9 +55,31 @@ void gt_omp_wait_end(struct gt_omp_wait *w)
     gt_omp_self.wait = NULL;
 }
 
+/* The wait of the calling worker for a region's end, then its idleness. NULL: it records nothing.
+ */
+static struct gt_omp_wait *workers_wait(void)
+{
+    static struct gt_arena arena;
+    struct gt_thread *t = gt_self;
+    if (!t || t == &gt_nobody)
+        return NULL;
+    if (!t->omp_wait)
+        t->omp_wait = gt_arena_alloc(&arena, sizeof *t->omp_wait);
+    return t->omp_wait;
+}
+
+void gt_omp_worker_goes_on(void)
+{
+    struct gt_omp_wait *w = workers_wait();
+    if (w)
+        gt_omp_wait_end(w);
+}
+
 static void be_idle(const struct gt_omp_team *team)
 {
-    struct gt_omp_wait *w = &gt_omp_self.end;
+    struct gt_omp_wait *w = workers_wait();
+    if (!w)
+        return;
     w->what = (struct gt_wait_for){.hook = GT_OMP_IDLE,
                                    .reason = GT_REASON_SYNC,
                                    .addr = dock_of(team),
@@ -145,14 +170,16 @@ void gt_omp_team_end(struct gt_omp_team *team)
 void gt_omp_share_begin(struct gt_omp_team *team, uint32_t threads)
 {
     if (team->master != &gt_omp_self)
-        gt_omp_wait_end(&gt_omp_self.end);
+        gt_omp_worker_goes_on();
     atomic_store(&team->threads, threads);
     gt_omp_self.team = team;
 }
 
 static void worker_waits(struct gt_omp_team *team)
 {
-    struct gt_omp_wait *w = &gt_omp_self.end;
+    struct gt_omp_wait *w = workers_wait();
+    if (!w)
+        return;
     w->what = (struct gt_wait_for){.hook = team->hook,
                                    .reason = GT_REASON_SYNC,
                                    .addr = team,

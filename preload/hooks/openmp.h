@@ -35,11 +35,10 @@ struct gt_omp_wait {
     struct gt_slice slice; /* brief */
 };
 
-/* What a thread does in OpenMP. */
+/* What a thread does in OpenMP. Small: plugins need the room for variables of this kind, too. */
 struct gt_omp_member {
     struct gt_omp_team *team; /* NULL: none */
     struct gt_omp_wait *wait; /* under way; NULL: none */
-    struct gt_omp_wait end;   /* of a worker: its wait for the region's end, then its idleness */
 };
 extern __thread struct gt_omp_member gt_omp_self __attribute__((tls_model("initial-exec")));
 
@@ -65,6 +64,9 @@ void gt_omp_wait_begin(struct gt_omp_wait *wait);
 
 /* Ends a wait. Does nothing if the wait did not begin. */
 void gt_omp_wait_end(struct gt_omp_wait *wait);
+
+/* Ends the wait of a worker for the end of a region, or its idleness behind. */
+void gt_omp_worker_goes_on(void);
 
 /* A task was created, to be run at any time. */
 void gt_omp_task_made(void);

@@ -87,7 +87,7 @@ static void implicit_task(int endpoint, ompt_data_t *region, ompt_data_t *task, 
 static void thread_end(ompt_data_t *thread)
 {
     (void)thread;
-    gt_omp_wait_end(&gt_omp_self.end);
+    gt_omp_worker_goes_on();
 }
 
 /* Waits ---------------------------------------------------------------------------------------- */

@@ -73,7 +73,8 @@ struct gt_thread {
     struct gt_site call;       /* the last call that was announced without a stack */
     struct gt_channel channel;
     struct gt_sampler sampler;
-    struct gt_thread *next; /* in the list of cloned threads */
+    struct gt_thread *next;       /* in the list of cloned threads */
+    struct gt_omp_wait *omp_wait; /* see hooks/openmp.c; the next thread here may use it, too */
     /* Large, so they stand last: a thread that does not use them does not touch their pages. */
     struct gt_trail trail;
     struct gt_regions regions;

@@ -199,6 +199,12 @@ def test_our_code_calls_no_hook(table):
     assert called == {"longjmp": "elfutils"}  # where gt_symbolize_jump points until libc's own is known
 
 
+def test_static_thread_local_storage():
+    """glibc has about 1,700 bytes of it for the library and all plugins that need it."""
+    headers = proc.run(["readelf", "-lW", LIBRARY]).ok().stdout
+    assert int(re.search(r"^ *TLS +(?:\w+ +){4}(\w+)", headers, re.M)[1], 16) <= 192
+
+
 def test_a_forked_child_starts_anew(table):
     """What says how its state is reset stands in one of the two tables."""
     objects = of_the_library(table)
