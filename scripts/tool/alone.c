@@ -45,6 +45,43 @@ const char *gt_stat_of(pid_t pid, char *text, size_t size)
     return end ? end + 1 : NULL;
 }
 
+bool gt_is_stopped(pid_t pid)
+{
+    char text[512];
+    const char *stat = gt_stat_of(pid, text, sizeof text);
+    return stat && (stat[1] == 'T' || stat[1] == 't');
+}
+
+/* Whether the file `name` of a cgroup has the word. */
+static bool says(const char *mount, const char *group, const char *name, const char *word)
+{
+    char path[PATH_MAX], text[256] = "";
+    snprintf(path, sizeof path, "%s%.*s/%s", mount, (int)strcspn(group, "\n"), group, name);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    return strstr(text, word);
+}
+
+bool gt_is_frozen(pid_t pid)
+{
+    char line[PATH_MAX];
+    bool frozen = false;
+    FILE *f = gt_open_proc(pid, "cgroup");
+    while (f && !frozen && fgets(line, sizeof line, f)) {
+        char *first = strstr(line, ":freezer:/"), *path = strchr(line, '/');
+        if (first)
+            frozen = says("/sys/fs/cgroup/freezer", path, "freezer.state", "FROZEN");
+        else if (strncmp(line, "0::/", 4) == 0)
+            frozen = says("/sys/fs/cgroup", path, "cgroup.events", "frozen 1");
+    }
+    if (f)
+        fclose(f);
+    return frozen;
+}
+
 long gt_sysctl(const char *path, long missing)
 {
     long value = missing;

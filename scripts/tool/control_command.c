@@ -250,6 +250,16 @@ static _Noreturn void cannot_find(pid_t pid, uint32_t command, int error)
     is_not_served(pid);
 }
 
+/* Says why a process does not answer of which no thread runs, if that is so. It takes the command
+ * when it goes on. */
+static void cannot_ask_halted(pid_t pid)
+{
+    if (gt_is_stopped(pid))
+        FAIL(pid, "is stopped, and does not answer: kill -CONT %d", pid);
+    if (gt_is_frozen(pid))
+        FAIL(pid, "is frozen by its cgroup, and does not answer until that is thawed");
+}
+
 /* Says why a program with one thread did not carry out the command. */
 static _Noreturn void cannot_ask_alone(pid_t pid, uint32_t command, int error)
 {
@@ -265,6 +275,8 @@ static _Noreturn void cannot_ask_alone(pid_t pid, uint32_t command, int error)
         {EBUSY, "does not answer"},
         {ESRCH, "has ended, or become another program"},
     };
+    if (error == -ETIMEDOUT || error == -EBUSY)
+        cannot_ask_halted(pid);
     if (error == -ETIMEDOUT)
         FAIL(pid,
              "has one thread, and that made no call that may block for %d s: nothing was done, "
@@ -303,18 +315,20 @@ static void wait_for_change(_Atomic uint32_t *word, uint32_t from)
     syscall(SYS_futex, word, FUTEX_WAIT, from, &tenth);
 }
 
-/* Asks and waits for the answer; false: none came, as the process has ended or is stopped. */
-static bool ask(struct gt_control_page *page, const char *thread, uint32_t command,
+/* Asks and waits for the answer; false: none came, as the process has ended or is halted. */
+static bool ask(pid_t pid, struct gt_control_page *page, const char *thread, uint32_t command,
                 const char *path)
 {
-    time_t until = time(NULL) + GT_PATIENCE_S;
+    time_t begin = time(NULL);
     page->command = command;
     snprintf(page->path, sizeof page->path, "%s", path);
     uint32_t mine = atomic_fetch_add(&page->asked, 1) + 1, done;
     atomic_store(&page->wake, 1);
     syscall(SYS_futex, &page->wake, FUTEX_WAKE, 1);
     while ((done = atomic_load(&page->answered)) != mine) {
-        if (time(NULL) > until || access(thread, F_OK) != 0)
+        time_t took = time(NULL) - begin;
+        bool halted = took > 1 && (gt_is_stopped(pid) || gt_is_frozen(pid));
+        if (halted || took > GT_PATIENCE_S || access(thread, F_OK) != 0)
             return false;
         wait_for_change(&page->answered, done);
     }
@@ -384,8 +398,10 @@ static int run(const struct action *action, pid_t pid, const char *path)
         FAIL(pid, "has another version of libgotrace.so");
     TEMP_FAILURE_RETRY(flock(fd, LOCK_EX));
     do {
-        if (!ask(page, thread, action->command, path))
+        if (!ask(pid, page, thread, action->command, path)) {
+            cannot_ask_halted(pid);
             FAIL(pid, "does not answer");
+        }
     } while (page->result == -EAGAIN && nanosleep(&tick, NULL) == 0); /* it is being attached */
     int status = report(action, pid, page);
     flock(fd, LOCK_UN);

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import pathlib
 import re
 import select
 import signal
@@ -433,6 +434,40 @@ def test_process_that_does_not_answer(running):
     proc.until(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith(f"{FUTEX} "))
     proc.kill_group(program.child)
     assert "does not answer" in asking.communicate(timeout=20)[1] and asking.returncode == 1
+
+
+def test_process_that_is_stopped(running):
+    """It says so at once, and takes the command when it goes on."""
+    program = running(GOTRACE_START="manual")
+    proc.run([COMMAND, "start", program.pid]).ok()
+    os.kill(program.pid, signal.SIGSTOP)
+    proc.until(lambda: is_stopped(program.pid))
+    result = proc.run([COMMAND, "stop", program.pid], timeout=30)
+    assert result.returncode == 1 and f"is stopped, and does not answer: kill -CONT {program.pid}" in result.stderr
+    os.kill(program.pid, signal.SIGCONT)
+    proc.until(lambda: "is not recording" in proc.run([COMMAND, "stop", program.pid]).stderr)
+    program.end()
+
+
+FREEZER = pathlib.Path("/sys/fs/cgroup/freezer")
+
+
+@pytest.mark.skipif(not os.access(FREEZER, os.W_OK), reason="no cgroup of version 1 can be made here")
+def test_process_that_is_frozen(running):
+    program = running(GOTRACE_START="manual")
+    group = FREEZER / f"gotrace-{program.pid}"
+    group.mkdir()
+    try:
+        (group / "cgroup.procs").write_text(str(program.pid))
+        (group / "freezer.state").write_text("FROZEN")
+        proc.until(lambda: "FROZEN" in (group / "freezer.state").read_text())
+        result = proc.run([COMMAND, "start", program.pid], timeout=30)
+        assert result.returncode == 1 and "is frozen by its cgroup" in result.stderr
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        (FREEZER / "cgroup.procs").write_text(str(program.pid))
+        group.rmdir()
+    program.end()
 
 
 # --- from outside, of a program without threads
