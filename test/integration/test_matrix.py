@@ -131,12 +131,12 @@ def check_lines(stderr, row, quiet):
     assert max(ends, *notes.values(), 0) <= images, said
 
 
-def check_files(folder, boxes):
-    """Each is a trace that Go, the oldest that reads its format and the newest, and `gotrace info` read; or a black box,
-    if there may be any."""
+def check_files(folder, killed):
+    """Each is a trace that Go, the oldest that reads its format and the newest, and `gotrace info` read. A process that was
+    killed may leave a black box, and a file that had not yet got its name."""
     batches = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_dir() or path.suffix == ".elf" or boxes and path.suffix == ".live":
+        if path.is_dir() or path.suffix == ".elf" or killed and path.suffix in (".live", ".new"):
             continue
         header = path.read_bytes()[:16]
         found = re.match(rb"go (1\.\d+) trace", header)
@@ -161,7 +161,7 @@ def check(settings, row, around, folder):
     result = execute(row, around, folder, {"GOTRACE_OUTPUT": str(folder / "t.out")} | env)
     assert seen(result) == expected, f"bare: {expected}\ntraced: {result}"
     check_lines(result.stderr, row, "1" if env.get("GOTRACE") == "off" else env.get("GOTRACE_QUIET"))
-    check_files(folder, boxes=row["end"] == "SIGKILL" or row["parent"] in KILLS)
+    check_files(folder, killed=row["end"] == "SIGKILL" or row["parent"] in KILLS)
 
 
 @pytest.mark.parametrize("settings, row", rows(matrix.each_switch()))
