@@ -1,7 +1,11 @@
 /* Choosing and calibrating the trace clock. See clock.h. */
 #include "clock.h"
 
+#include "file.h"
 #include "futex.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* A measurement over this time is right to better than a millionth. */
 #define EXACT_NS 50000000
@@ -31,18 +35,52 @@ static uint64_t read_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t gt_clock_monotonic_raw(void)
+static uint64_t read_host_ns(clockid_t clock)
 {
-    return read_ns(CLOCK_MONOTONIC);
+    return read_ns(clock) - (uint64_t)gt_clock.namespace_ns;
 }
 
-/* Both clocks at one moment: of several bracketed readings the tightest. */
+uint64_t gt_clock_monotonic_raw(void)
+{
+    return read_host_ns(CLOCK_MONOTONIC);
+}
+
+/* Whether the process is in the time namespace that its children will be in. */
+static bool shares_namespace(void)
+{
+    char own[64] = "", childrens[64] = "";
+    gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/time", own, sizeof own - 1);
+    gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/time_for_children", childrens,
+               sizeof childrens - 1);
+    return strcmp(own, childrens) == 0;
+}
+
+/*
+ * See time_namespaces(7). The file holds the offsets of the children's namespace, "monotonic", the
+ * seconds and the nanoseconds first. A process that made that namespace is not in it itself.
+ */
+static int64_t read_namespace_ns(void)
+{
+    char text[128] = "", *seconds = text + strlen("monotonic"), *ns;
+    int fd = gt_file_open("/proc/self/timens_offsets", 0);
+    if (fd < 0)
+        return 0;
+    gt_file_read(fd, text, sizeof text - 1, 0);
+    gt_file_close(fd);
+    if (strncmp(text, "monotonic", strlen("monotonic")) != 0)
+        return 0;
+    int64_t offset = strtoll(seconds, &ns, 10) * 1000000000;
+    offset += strtoll(ns, NULL, 10);
+    return offset && shares_namespace() ? offset : 0;
+}
+
+/* The counter and a clock of the host at one moment: of several bracketed readings the tightest. */
 static void read_pair(clockid_t clock, uint64_t *counter, uint64_t *clock_ns)
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
         uint64_t before = gt_clock_counter();
-        uint64_t ns = read_ns(clock);
+        uint64_t ns = read_host_ns(clock);
         uint64_t after = gt_clock_counter();
         if (after - before < best) {
             best = after - before;
@@ -76,7 +114,8 @@ uint64_t gt_clock_wall_at_0(void)
 
 void gt_clock_init(void)
 {
-    gt_clock = (struct gt_clock){.hardware = gt_arch_counter_usable()};
+    gt_clock = (struct gt_clock){.hardware = gt_arch_counter_usable(),
+                                 .namespace_ns = read_namespace_ns()};
     if (gt_clock.hardware) {
         gt_clock.shift = GT_ARCH_COUNTER_SHIFT;
         read_pair(CLOCK_MONOTONIC, &gt_clock.base, &gt_clock.mono0);

@@ -19,7 +19,8 @@ struct gt_clock {
     uint64_t base;             /* raw counter at init */
     unsigned shift;            /* raw ticks per unit, as a power of two */
     bool hardware;             /* counter register usable; else CLOCK_MONOTONIC */
-    uint64_t mono0;            /* CLOCK_MONOTONIC ns read together with base */
+    uint64_t mono0;            /* CLOCK_MONOTONIC ns of the host, read together with base */
+    int64_t namespace_ns;      /* what CLOCK_MONOTONIC of our time namespace is ahead of that */
     uint64_t hz;               /* units a second; 0 until gt_clock_hz fixed it */
     _Atomic uint64_t rough_hz; /* measured earlier, less exactly; 0 until needed */
 };
@@ -48,6 +49,10 @@ uint64_t gt_clock_units(uint64_t ns);
  */
 extern int (*gt_clock_read)(clockid_t clock, struct timespec *ts);
 
+/*
+ * CLOCK_MONOTONIC of the host. In a time namespace it may be another in a forked child than in its
+ * parent, and is not the one that perf takes the times of events from.
+ */
 uint64_t gt_clock_monotonic_raw(void);
 
 /*
@@ -89,8 +94,11 @@ static inline uint64_t gt_clock_now(void)
     return gt_clock_units_of(gt_clock_counter());
 }
 
-/* Reads the trace's clock and `clock` at one moment. */
+/* Reads the trace's clock and a clock of the host, CLOCK_MONOTONIC or _RAW, at one moment. */
 void gt_clock_pair(clockid_t clock, uint64_t *units, uint64_t *ns);
 
-/* The time of day, in ns, when CLOCK_MONOTONIC was 0, computed from both clocks as they are now. */
+/*
+ * The time of day, in ns, when CLOCK_MONOTONIC of the host was 0, computed from both clocks as they
+ * are now.
+ */
 uint64_t gt_clock_wall_at_0(void);

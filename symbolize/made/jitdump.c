@@ -6,6 +6,7 @@
 
 #include "symbolize/elf/maps.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/strbuf.h"
 
 #include <errno.h>
@@ -82,9 +83,11 @@ static long text_at(struct gt_growing *file, uint64_t at, uint64_t end, const ch
     return zero ? zero - *text : *text && n == NAME_BYTES ? NAME_BYTES : -1;
 }
 
-static struct gt_made_code came(const struct reading *r, uint64_t time)
+/* written: by CLOCK_MONOTONIC of the program's time namespace. */
+static struct gt_made_code came(const struct reading *r, uint64_t written)
 {
-    bool known = !r->dump->other_clock && time && time <= r->now_ns;
+    uint64_t time = written - (uint64_t)gt_clock.namespace_ns;
+    bool known = !r->dump->other_clock && written && time <= r->now_ns;
     return (struct gt_made_code){.since = known ? time : 0, .known = known ? time : r->now_ns};
 }
 

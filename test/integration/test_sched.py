@@ -35,10 +35,11 @@ def allowed(tmp_path_factory):
 class Running:
     """The program, traced, until its standard input ends."""
 
-    def __init__(self, kinds, trace, **env):
+    def __init__(self, kinds, trace, before=(), **env):
         pipe = subprocess.PIPE
         env = proc.traced_env(trace, ON | env)
-        self.child = proc.spawn([ACCOUNT, *kinds], env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=trace.parent)
+        command = [*before, "env", *(f"{k}={v}" for k, v in env.items()), ACCOUNT, *kinds] if before else [ACCOUNT, *kinds]
+        self.child = proc.spawn(command, env={} if before else env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=trace.parent)
         assert self.child.stdout.readline() == "ready\n", self.child.stderr.read()
         self.pid = self.child.pid
 
@@ -79,6 +80,19 @@ def test_events_are_true(tmp_path, format):
             # The kernel does not say when it was woken: from there to its CPU it waits.
             assert times["Runnable"] <= queue + 0.03 * whole, (kind, times, cpu, queue)
             assert waits > 1 - (cpu + queue) / whole - 0.03, (kind, times, cpu, queue)
+
+
+@pytest.mark.needs("unshare")
+def test_time_namespace(tmp_path):
+    """Events of perf have the host's clock, which is ten days behind here: a thread still has no CPU when it sleeps."""
+    namespace = ["unshare", "--time", "--fork", "--monotonic", "864000", "--boottime", "864000"]
+    if proc.run([*namespace, "true"]).returncode:
+        pytest.skip("needs the right to make a time namespace")
+    program = Running(["hidden=1"], tmp_path / "t.out", namespace)
+    time.sleep(1)
+    ((kind, cpu, queue),) = [used for used in program.end().values() if used[0] == "hidden"]
+    unseen = [ns for ns, _, _ in waits(tmp_path / "t.out", "unseen")]
+    assert sum(unseen) > 0.8 * (1e9 - cpu - queue), (unseen, cpu, queue)
 
 
 @pytest.mark.measured
