@@ -43,6 +43,7 @@ struct gt_drain_config {
     const char *program; /* its name; valid for ever. NULL: not known */
     const char *setup;   /* see gt_setup_open */
     uint64_t max_size;   /* of the file; 0: no limit */
+    uint64_t spares;     /* see gt_output_spare; but for files that a command names */
     const struct gt_format *format;
     bool manual;          /* nothing is recorded until gt_drain_command says so */
     uint64_t delay_ns;    /* or until so long after the start; 0: never */

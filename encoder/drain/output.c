@@ -38,7 +38,7 @@ static struct file *file = &files[0];
 static struct {
     char *stage;
     size_t staged;
-    uint64_t limit;
+    uint64_t limit, spared_since;
     bool limited;
     bool (*in_vain)(void);
     _Atomic uint64_t stands_since; /* a write waits since then; 0: none waits */
@@ -134,14 +134,24 @@ static int open_path(bool fresh)
     return fd == -EEXIST ? open_found(file->path) : fd;
 }
 
+/* Whether another process has left its trace there in this run: a file that is not our last one. */
+static bool is_spared(void)
+{
+    struct stat st;
+    return out.spared_since && gt_fstat(file->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size &&
+           (st.st_dev != file->dev || st.st_ino != file->ino) &&
+           (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec >=
+               out.spared_since;
+}
+
 /*
- * Whether another process is writing its trace to the file: one that this process descends from,
- * without having inherited the mark that says so. If not, locks the file for us.
+ * Whether the file is another process's, which may have the number of this one in another PID
+ * namespace: it is writing its trace there, or has. If not, locks the file for us.
  */
 static bool taken(void)
 {
-    return file->fd >= 0 && gt_syscall(SYS_flock, file->fd, LOCK_EX | LOCK_NB) != 0 &&
-           errno == EWOULDBLOCK;
+    bool locked = gt_syscall(SYS_flock, file->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return locked || is_spared();
 }
 
 /*
@@ -160,7 +170,7 @@ enum { OTHERS_MAX = 1000 };
 
 static void open_own_while_taken(void)
 {
-    for (int n = 1; n < OTHERS_MAX && taken(); n++) {
+    for (int n = 1; n < OTHERS_MAX && file->fd >= 0 && taken(); n++) {
         gt_syscall(SYS_close, file->fd);
         choose_own(n);
         file->fd = open_path(false);
@@ -254,6 +264,11 @@ static int reopen(void)
         gt_syscall(SYS_close, file->fd);
     file->fd = -1;
     return -EBADF;
+}
+
+void gt_output_spare(uint64_t since_ns)
+{
+    out.spared_since = since_ns;
 }
 
 void gt_output_set_limit(uint64_t bytes)
@@ -492,8 +507,8 @@ void gt_output_after_fork(void)
         file = &files[i];
         if (fd_is_ours())
             gt_syscall(SYS_close, file->fd);
-        if (file->fd >= 0)
-            file->fd = -1;
+        file->fd = -1;
+        file->ino = 0;
     }
     out.staged = 0;
     atomic_store(&out.stands_since, 0);

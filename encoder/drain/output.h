@@ -30,7 +30,7 @@ int gt_output_prepare(const char *path);
 /* Allocates the memory that writing needs, once. false: no memory. */
 bool gt_output_reserve(void);
 
-/* The path that is really used: .<pid> is appended when another process is writing to `path`. */
+/* The path that is really used: .<pid> is appended when `path` is another process's. */
 const char *gt_output_path(void);
 
 /* The file's device and inode; 0, 0: none, or no regular file. */
@@ -44,6 +44,13 @@ int gt_output_descriptor(void);
  * file is cut back to what was committed. Call before gt_output_open.
  */
 void gt_output_set_limit(uint64_t bytes);
+
+/*
+ * From here on a regular file that another process has changed since then is opened no more, as if
+ * that process were writing to it: it is no trace of an earlier run. By the time of day; 0: it is
+ * overwritten.
+ */
+void gt_output_spare(uint64_t since_ns);
 
 /* Whether a write has failed because of the limit. */
 bool gt_output_limited(void);

@@ -84,6 +84,7 @@ static bool in_ring(void)
 static bool name_file(const char *path)
 {
     const char *name = recording.path;
+    gt_output_spare(path ? 0 : recording.config->spares);
     if (path)
         name = strcpy(path_given, path);
     else if (recording.config->next_path)
@@ -584,6 +585,7 @@ void gt_recording_init(const struct gt_drain_config *config, void (*need)(void))
 {
     bool waits = config->manual || config->delay_ns;
     recording.config = config;
+    gt_output_spare(config->spares);
     recording.path = config->path;
     gt_format = config->format;
     gt_rotation_init(&config->rotation);

@@ -4,6 +4,7 @@
 #include "preload/control/options.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
 #include "encoder/base/file.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
@@ -16,7 +17,7 @@
 /* The variables for descendants. */
 static struct {
     size_t used;
-    char *string[3]; /* in text */
+    char *string[4]; /* in text */
     unsigned strings;
     char text[PATH_MAX + 128];
 } told GT_SPARSE;
@@ -153,10 +154,30 @@ bool gt_descent_has_left(const char *path)
            written_by_this_process(&st);
 }
 
+static uint64_t since;
+
+uint64_t gt_descent_since(void)
+{
+    return since;
+}
+
+static void note_since(void)
+{
+    char text[24];
+    struct timespec now;
+    const char *known = getenv(GT_ROOT_TIME);
+    gt_clock_read(CLOCK_REALTIME, &now);
+    since = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    since = known ? strtoull(known, NULL, 10) : since;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)since);
+    gt_descent_tell(GT_ROOT_TIME, text);
+}
+
 bool gt_descent_is_descendant(const char *path)
 {
     char own[PID_TEXT];
     struct stat st;
+    note_since();
     may_be_later = getenv(GT_ROOT_PID);
     if (may_be_later)
         return gt_descent_is_child() || (gt_stat(path, &st) == 0 && written_by_this_process(&st));

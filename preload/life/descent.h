@@ -9,9 +9,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The PID of the first process, for all others. The environment also survives exec. */
 #define GT_ROOT_PID "GOTRACE_ROOT_PID"
+
+/* When the first process began: CLOCK_REALTIME in ns. */
+#define GT_ROOT_TIME "GOTRACE_ROOT_TIME"
 
 /*
  * Whether this process descends from a traced one, or is a later image (exec) of the first process
@@ -25,6 +29,9 @@ bool gt_descent_is_descendant(const char *path);
  * gt_descent_is_descendant has been called.
  */
 bool gt_descent_has_left(const char *path);
+
+/* When the first process began, or the first that knows; after gt_descent_is_descendant. */
+uint64_t gt_descent_since(void);
 
 /* Whether this process descends from another one, which the user started. Valid from the start. */
 bool gt_descent_is_child(void);

@@ -123,6 +123,7 @@ static void start_recording(bool manual)
     gt_drain_open(&(struct gt_drain_config){.path = process_path,
                                             .next_path = next_path,
                                             .max_size = gt_options.max_size,
+                                            .spares = gt_descent_since(),
                                             .format = gt_options.format,
                                             .manual = manual,
                                             .delay_ns = gt_options.delay,

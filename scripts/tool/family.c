@@ -79,9 +79,13 @@ static bool open_to_others(void)
  */
 static void be_root(const char *pattern)
 {
-    char number[16];
+    char number[24];
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     snprintf(number, sizeof number, "%d", (int)getpid());
     set(GT_ROOT_PID, number);
+    snprintf(number, sizeof number, "%lld", now.tv_sec * 1000000000LL + now.tv_nsec);
+    set(GT_ROOT_TIME, number);
     gt_options_refusal("GOTRACE_OUTPUT", pattern);
     set(GT_ROOT_OUTPUT, gt_options.output);
     set(GT_ROOT_MERGED, family.output);
