@@ -76,7 +76,7 @@ void gt_drain_open(const struct gt_drain_config *config)
 {
     gt_lock(&drain.side, GT_RANK_SIDE);
     drain.config = *config;
-    gt_account_init(config->usage, gt_drain_is_threaded);
+    gt_account_init(config->usage, config->halts, gt_drain_is_threaded);
     gt_recording_init(&drain.config, need);
     note_unattended();
     atomic_store(&drain.phase, OPEN);
@@ -275,7 +275,10 @@ void gt_drain_run(void)
         if (!serve_request() && !gt_recording_advance(now)) {
             if (is_alone_at(now))
                 break;
-            gt_buffers_sleep(idle_ns(now));
+            int64_t ns = idle_ns(now);
+            gt_buffers_sleep(ns);
+            int64_t late = (int64_t)(gt_clock_monotonic_raw() - now) - ns;
+            gt_account_note_late(late > 0 ? (uint64_t)late : 0);
         }
         gt_recording_give_up();
     }

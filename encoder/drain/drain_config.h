@@ -83,6 +83,7 @@ struct gt_drain_config {
     void (*aged)(void);
     void (*forget)(void);
     gt_usage_fn *usage; /* see account.h; or NULL */
+    gt_halts_fn *halts; /* see account.h; or NULL */
     /* See watch.h, copies.h for `walk`, and sched.h for `where`. */
     bool (*may_watch)(void);
     uint32_t cpu_hz;

@@ -12,7 +12,8 @@
  *
  * Goroutine 0 is the tracer's own thread. Its row also says that all other threads were looked at
  * between its two times: a thread that has no row since has used nothing until then. With
- * GT_KNOWN_CPUS its row ends with how many CPUs there may be.
+ * GT_KNOWN_CPUS its row ends with how many CPUs there may be, and with GT_KNOWN_HALTS with the
+ * three numbers of gt_halts.
  */
 #pragma once
 
@@ -47,9 +48,17 @@ static inline unsigned gt_used_bit(int number)
 #define GT_KNOWN_ALL (((1u << GT_USED_FIRST) - 1) | GT_KNOWN_SYSTEM)
 #define GT_KNOWN_NO_MORE (1u << GT_USED_FIRST) /* alone: its use from here on is unknown */
 #define GT_KNOWN_RUNS (2u << GT_USED_FIRST)    /* at the end it ran, or was runnable */
-#define GT_KNOWN_CPUS                                                         \
-    (4u << GT_USED_FIRST) /* of goroutine 0: Ps below that are CPUs (sched.h) \
-                           */
+#define GT_KNOWN_CPUS                                                                             \
+    (4u << GT_USED_FIRST)                     /* of goroutine 0: Ps below that are CPUs (sched.h) \
+                                               */
+#define GT_KNOWN_HALTS (32u << GT_USED_FIRST) /* of goroutine 0 */
+
+/* How long something kept the process as a whole from running. */
+struct gt_halts {
+    uint64_t throttled;    /* times that the CPU quota of its cgroup, or of one above, ran out */
+    uint64_t throttled_ns; /* the time of that, of all CPUs together */
+    uint64_t stopped_ns;   /* in which our thread did not run although its sleep was over */
+};
 
 struct gt_usage {
     unsigned known; /* bits */

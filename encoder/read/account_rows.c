@@ -14,7 +14,11 @@ static bool read_row(struct gt_bytes *bytes, struct gt_account_row *row)
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         row->used.of[i] = row->used.known & gt_used_bit(i) ? gt_get_varint(bytes) : 0;
     row->cpus = row->used.known & GT_KNOWN_CPUS ? gt_get_varint(bytes) : 0;
-    return row->used.known && row->used.known < 32u << GT_USED_FIRST && !bytes->bad;
+    if (row->used.known & GT_KNOWN_HALTS)
+        row->halts = (struct gt_halts){.throttled = gt_get_varint(bytes),
+                                       .throttled_ns = gt_get_varint(bytes),
+                                       .stopped_ns = gt_get_varint(bytes)};
+    return row->used.known && row->used.known < 64u << GT_USED_FIRST && !bytes->bad;
 }
 
 static void make_room(struct gt_account_rows *rows)

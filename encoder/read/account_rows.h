@@ -10,6 +10,7 @@ struct gt_account_row {
     uint64_t g, at, length; /* at, length: in units of the trace's clock */
     struct gt_usage used;
     uint64_t cpus; /* how many Ps are CPUs; 0: none */
+    struct gt_halts halts;
 };
 
 /*

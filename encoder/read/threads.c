@@ -581,6 +581,9 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
         tell_account(all, NULL, ns > length ? ns - length : 0, ns, &used);
         all->all_until = ns > length ? ns - length : 0;
         all->tracer_ns += used.of[GT_USED_CPU];
+        all->halts.throttled += row->halts.throttled;
+        all->halts.throttled_ns += row->halts.throttled_ns;
+        all->halts.stopped_ns += row->halts.stopped_ns;
         all->cpus = row->cpus > all->cpus ? row->cpus : all->cpus;
     }
     if (!t)

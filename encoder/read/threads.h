@@ -94,6 +94,7 @@ struct gt_threads {
     struct gt_memo by_g;
     bool accounts;         /* the trace has accounts */
     uint64_t all_until;    /* ns; the usage of all threads is known up to then */
+    struct gt_halts halts; /* of the process */
     uint64_t tracer_ns;    /* CPU time that the tracer's own thread has used */
     uint64_t cpus;         /* how many Ps are CPUs, whose threads the kernel tells; 0: none */
     uint64_t machine_cpus; /* of the machine; 0: not known */

@@ -44,6 +44,7 @@ enum { ACCOUNTS_MAX = 1 << 16 };
 
 static struct {
     gt_usage_fn *read;
+    gt_halts_fn *halts;
     bool (*threaded)(void);
     const struct gt_account_cpus *cpus; /* NULL: no one listens */
     struct gt_arena arena;
@@ -54,9 +55,10 @@ static struct {
     _Atomic bool ending; /* the last look of a recording is due */
 } accounts;
 
-void gt_account_init(gt_usage_fn *read, bool (*threaded)(void))
+void gt_account_init(gt_usage_fn *read, gt_halts_fn *halts, bool (*threaded)(void))
 {
     accounts.read = read;
+    accounts.halts = halts;
     accounts.threaded = threaded;
 }
 
@@ -175,6 +177,8 @@ static struct {
     uint32_t recording, round; /* of this recording, and of collections in it */
     uint64_t begin;            /* trace time */
     uint64_t cpu;              /* of our own thread, in the trace already */
+    struct gt_halts_count had; /* in the trace already */
+    uint64_t late_ns;          /* not in the trace yet */
     uint64_t last_ns;          /* of the last collection */
     struct gt_account *turn;   /* where the next one begins */
     uint32_t live;             /* threads that the last collection met */
@@ -227,9 +231,11 @@ static void end_text(void)
     side.used = HEAD;
 }
 
-static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage *used)
+/* halts: only if GT_KNOWN_HALTS is among the known. */
+static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage *used,
+                const struct gt_halts *halts)
 {
-    enum { ROW_MAX = (5 + GT_USED_NUMBERS) * GT_VARINT_MAX };
+    enum { ROW_MAX = (8 + GT_USED_NUMBERS) * GT_VARINT_MAX };
     if (side.used + ROW_MAX > sizeof side.text)
         end_text();
     uint8_t *p = gt_varint_put(side.text + side.used, used->known);
@@ -240,6 +246,10 @@ static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage 
     }
     if (used->known & GT_KNOWN_CPUS)
         p = gt_varint_put(p, cpus());
+    if (used->known & GT_KNOWN_HALTS) {
+        p = gt_varint_put(gt_varint_put(p, halts->throttled), halts->throttled_ns);
+        p = gt_varint_put(p, halts->stopped_ns);
+    }
     side.used = (uint32_t)(p - side.text);
 }
 
@@ -296,7 +306,7 @@ static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
     }
     told->known |= now->known & GT_KNOWN_ALL;
     if (any)
-        put(a->told.g, at, more(at, a->told.at), &used);
+        put(a->told.g, at, more(at, a->told.at), &used, NULL);
     a->told.at = at;
 }
 
@@ -305,7 +315,7 @@ static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
 /* Says that the goroutine's use from here on is not known. */
 static void put_no_more(uint64_t g, uint64_t at)
 {
-    put(g, at, 0, &(struct gt_usage){.known = GT_KNOWN_NO_MORE});
+    put(g, at, 0, &(struct gt_usage){.known = GT_KNOWN_NO_MORE}, NULL);
 }
 
 /* See gt_account_birth. */
@@ -418,17 +428,45 @@ static uint64_t own_cpu(void)
     return usage.of[GT_USED_CPU];
 }
 
+void gt_account_note_late(uint64_t ns)
+{
+    enum { LEAST_NS = 100000000 }; /* as no wake-up on a busy machine is */
+    side.late_ns += ns >= LEAST_NS ? ns : 0;
+}
+
+/*
+ * What kept the process from running since the last call. Our thread is late, too, when it waits
+ * for a CPU, which the kernel counts apart. A stopped or frozen thread is in no run queue.
+ */
+static struct gt_halts halts_since(void)
+{
+    struct gt_halts_count now = {0}, had = side.had;
+    if (accounts.halts && accounts.threaded())
+        accounts.halts(&now);
+    bool same = now.group == had.group;
+    uint64_t late = more(side.late_ns, more(now.queue_ns, had.queue_ns));
+    side.had = now;
+    side.late_ns = 0;
+    return (struct gt_halts){
+        .throttled = same ? more(now.throttled, had.throttled) : 0,
+        .throttled_ns = same ? more(now.throttled_ns, had.throttled_ns) : 0,
+        .stopped_ns = late,
+    };
+}
+
 /* Says that all threads were looked at. The trace of an idle program does not grow for that. */
 static void put_own(void)
 {
     struct gt_usage used = {.known = GT_KNOWN_CPU | (cpus() ? GT_KNOWN_CPUS : 0)};
     if (side.turn || side.incomplete || atomic_load(&accounts.missed) ||
-        !(side.all || side.buf || side.used > HEAD))
+        !(side.all || side.buf || side.used > HEAD || side.late_ns))
         return;
+    struct gt_halts halts = halts_since();
+    used.known |= halts.throttled || halts.stopped_ns ? GT_KNOWN_HALTS : 0;
     uint64_t at = gt_clock_now(), cpu = own_cpu();
     used.of[GT_USED_CPU] = more(cpu, side.cpu);
     side.cpu = cpu;
-    put(0, at, more(at, side.since), &used);
+    put(0, at, more(at, side.since), &used, &halts);
 }
 
 void gt_account_open(void)
@@ -439,6 +477,7 @@ void gt_account_open(void)
     side.begin = gt_clock_now();
     side.turn = NULL;
     side.cpu = own_cpu();
+    halts_since();
 }
 
 static void begin_round(uint32_t gen, enum gt_account_look look)

@@ -18,11 +18,18 @@ struct gt_account;
  */
 typedef bool gt_usage_fn(uint32_t tid, unsigned wanted, struct gt_usage *usage);
 
+/* What the kernel counts of the process, and of the caller's time in run queues; see gt_halts. */
+struct gt_halts_count {
+    uint64_t group; /* a hash of the cgroup's path: the counts are of another one if it changes */
+    uint64_t throttled, throttled_ns, queue_ns;
+};
+typedef void gt_halts_fn(struct gt_halts_count *count); /* zeros: not known */
+
 /*
- * read NULL: no accounts are kept. threaded: whether the drain side is a thread. Called before
- * writers are entered.
+ * read NULL: no accounts are kept. halts: or NULL. threaded: whether the drain side is a thread.
+ * Called before writers are entered.
  */
-void gt_account_init(gt_usage_fn *read, bool (*threaded)(void));
+void gt_account_init(gt_usage_fn *read, gt_halts_fn *halts, bool (*threaded)(void));
 
 /* For a kernel that tells when threads have a CPU (sched.h): */
 struct gt_account_cpus {
@@ -31,6 +38,9 @@ struct gt_account_cpus {
     void (*ended)(uint32_t tid, uint64_t g, uint64_t birth, uint64_t end, uint64_t cpu_ns);
 };
 void gt_account_set_cpus(const struct gt_account_cpus *cpus); /* valid for ever */
+
+/* Called by the drain thread after a sleep: how late that ended. */
+void gt_account_note_late(uint64_t ns);
 
 enum gt_account_begin {
     GT_ACCOUNT_BORN,  /* the thread has used nothing */

@@ -5,6 +5,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"
+#include "encoder/base/hash.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/strbuf.h"
 #include "preload/life/process_state.h"
@@ -200,6 +201,64 @@ bool gt_usage_where(uint32_t tid, struct gt_where_now *where)
                                    .cpu = (uint32_t)cpu,
                                    .cpu_ns = before.of[GT_USED_CPU]};
     return true;
+}
+
+/* Halts -------------------------------------------------------------------------------------- */
+
+/* Adds the counts of a cgroup, see cpu.stat in Linux's cgroup-v2.rst and sched-bwc.rst. */
+static void add_throttled(const char *group, struct gt_halts_count *count)
+{
+    char text[FILE_MAX];
+    uint64_t times, ns, us;
+    int fd = gt_file_open(group, 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    if (fd >= 0)
+        gt_file_close(fd);
+    count->throttled += find_number(text, "nr_throttled", &times) ? times : 0;
+    count->throttled_ns += find_number(text, "throttled_time", &ns) ? ns : 0;
+    count->throttled_ns += find_number(text, "throttled_usec", &us) ? us * 1000 : 0;
+}
+
+/*
+ * The path of the process's cgroup that has the controller "cpu": of a line ":cpu,cpuacct:/path" in
+ * /proc/PID/cgroup, that is of version 1, else of the line "0::/path". NULL: there is none.
+ */
+static char *find_group(char *text, const char **mount)
+{
+    char *line = strstr(text, ":cpu,");
+    line = line ? line : strstr(text, ":cpu:");
+    *mount = line ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
+    line = line ? line : strstr(text, "0::/");
+    char *path = line ? strchr(line, '/') : NULL;
+    if (path)
+        path[strcspn(path, "\n")] = 0;
+    return path;
+}
+
+void gt_usage_halts(struct gt_halts_count *count)
+{
+    char text[FILE_MAX], file[FILE_MAX + 64], *group, *end;
+    const char *p = text, *mount;
+    uint64_t ran;
+    uint32_t own = (uint32_t)gt_syscall(SYS_gettid);
+    gt_usage_read_file(text, sizeof text, own, "/schedstat");
+    if (number(&p, &ran))
+        number(&p, &count->queue_ns);
+    gt_usage_read_file(text, sizeof text, own, "/cgroup");
+    group = find_group(text, &mount);
+    for (const char *c = group; c && *c; c++)
+        count->group = gt_hash_mix(count->group, (unsigned char)*c);
+    /* The quota may be that of a cgroup above. The root is a container's own in a namespace. */
+    for (end = group ? group + (group[1] ? strlen(group) : 0) : NULL; end;
+         end = strrchr(group, '/')) {
+        *end = 0;
+        struct gt_strbuf t = gt_strbuf_start(file, sizeof file);
+        gt_strbuf_add(&t, mount);
+        gt_strbuf_add(&t, group);
+        gt_strbuf_add(&t, "/cpu.stat");
+        add_throttled(file, count);
+    }
 }
 
 static void read_own_switches(struct gt_usage *usage)

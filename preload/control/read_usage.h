@@ -11,6 +11,9 @@ bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage);
 /* The calling thread's voluntary context switches; UINT64_MAX: not known. Any thread. */
 uint64_t gt_usage_own_waits(void);
 
+/* See gt_halts_fn. Drain side. */
+void gt_usage_halts(struct gt_halts_count *count);
+
 /* See gt_where_fn. Drain side. */
 bool gt_usage_where(uint32_t tid, struct gt_where_now *where);
 

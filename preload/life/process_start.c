@@ -153,6 +153,7 @@ static void start_recording(bool manual)
                                             .aged = gt_modules_age,
                                             .forget = gt_names_forget,
                                             .usage = gt_usage_read,
+                                            .halts = gt_usage_halts,
                                             .may_watch = gt_usage_is_apart,
                                             .cpu_hz = gt_sampler_hz(),
                                             .walk = gt_python_runs ? NULL : gt_sampler_walk,

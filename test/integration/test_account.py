@@ -6,6 +6,7 @@ import itertools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 
@@ -341,3 +342,88 @@ def test_idle_program_writes_nothing_more(tmp_path):
         program.end()
     sizes = [program.trace.stat().st_size for program in (short, long)]
     assert sizes[1] <= sizes[0] + 4096, sizes
+
+
+# --- What kept the process as a whole from running
+
+
+def line(trace, name):
+    """What `gotrace info` says there; or None."""
+    found = re.search(rf"^  {name} +(.*)", proc.run([GOTRACE, "info", trace]).ok().stdout, re.M)
+    return found and found[1]
+
+
+@pytest.fixture
+def quota():
+    """A cgroup that has a tenth of a CPU."""
+    group = pathlib.Path(f"/sys/fs/cgroup/cpu/gotrace-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as e:
+        pytest.skip(f"no cgroup of version 1 can be made here: {e}")
+    try:
+        (group / "cpu.cfs_period_us").write_text("50000")
+        (group / "cpu.cfs_quota_us").write_text("5000")
+        yield group
+    finally:
+        group.rmdir()
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+def test_throttled_by_a_quota(quota, tmp_path, below):
+    """The CPUs may be idle meanwhile. The quota may be that of a cgroup above."""
+    inner = quota / below
+    inner.mkdir(exist_ok=True)
+    try:
+        command = f'echo $$ >{inner}/cgroup.procs; sleep 2 | "$@"'
+        proc.traced(["sh", "-c", command, "sh", ACCOUNT, "spin=2"], tmp_path / "%e.out", timeout=60).ok()
+    finally:
+        if below:
+            inner.rmdir()
+    (trace,) = tmp_path.glob("account.out*")
+    counted = dict(row.split() for row in (quota / "cpu.stat").read_text().splitlines())
+    times, ns = re.match(r"(\d+) times by the CPU quota of its cgroup, (\S+) ", line(trace, "throttled")).groups()
+    assert 0.5 * int(counted["nr_throttled"]) < int(times) <= int(counted["nr_throttled"]), (times, counted)
+    assert 0.5 * int(counted["throttled_time"]) < ns_of(ns) <= 1.01 * int(counted["throttled_time"]), (ns, counted)
+    found = [f["finding"] for f in report(trace, "why")["findings"]]
+    assert "throttled" in found and not {"oversubscription", "preempted", "slow_wakeup"} & set(found), found
+
+
+def freezer():
+    group = pathlib.Path(f"/sys/fs/cgroup/freezer/gotrace-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as e:
+        pytest.skip(f"no cgroup of version 1 can be made here: {e}")
+    return group
+
+
+def await_our_thread(program):
+    """Until the tracer's thread has written the first generation, and sleeps."""
+    deadline = time.monotonic() + 20
+    stats = lambda: [(t / "stat").read_text() for t in pathlib.Path(f"/proc/{program.pid}/task").iterdir()]
+    while not program.trace.exists() or not any("(gotrace) S" in stat for stat in stats()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["stop", "freeze"])
+def test_stopped(tmp_path, how):
+    """A stopped process is neither computing nor short of CPUs. Up to a second, our thread may have slept anyway."""
+    group = freezer() if how == "freeze" else None
+    program = Running(["spin=1", "sleep=1"], tmp_path / "t.out")
+    await_our_thread(program)
+    if group:
+        (group / "cgroup.procs").write_text(str(program.pid))
+    begin = time.monotonic()
+    (group / "freezer.state").write_text("FROZEN") if group else os.kill(program.pid, signal.SIGSTOP)
+    time.sleep(3)
+    (group / "freezer.state").write_text("THAWED") if group else os.kill(program.pid, signal.SIGCONT)
+    seconds = time.monotonic() - begin
+    program.end()
+    if group:
+        group.rmdir()
+    stopped = ns_of(line(tmp_path / "t.out", "stopped").split(",")[0]) / 1e9
+    assert 1.9 < stopped <= seconds, (stopped, seconds)
+    found = [f["finding"] for f in report(tmp_path / "t.out", "why")["findings"]]
+    assert found[0] == "stopped" and "oversubscription" not in found, found

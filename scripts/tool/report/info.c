@@ -47,10 +47,17 @@ static void print_format(const struct gt_trace *t)
 static void print_tracer(const struct gt_threads *threads)
 {
     uint64_t lived = threads->trace->ns;
+    const struct gt_halts *halts = &threads->halts;
     if (threads->tracer_ns)
         printf("  %-12s %s of CPU of its own thread, %.2f %% of one\n", "tracer",
                gt_duration(threads->tracer_ns),
                lived ? 100.0 * (double)threads->tracer_ns / (double)lived : 0);
+    if (halts->throttled)
+        printf("  %-12s %s by the CPU quota of its cgroup, %s of all CPUs together\n", "throttled",
+               gt_count(halts->throttled, "time"), gt_duration(halts->throttled_ns));
+    if (halts->stopped_ns)
+        printf("  %-12s %s, by a signal, a debugger or a frozen cgroup\n", "stopped",
+               gt_duration(halts->stopped_ns));
 }
 
 /* Why Go's reader refuses the file. NULL: it takes all of it, or the file is only cut. */

@@ -57,6 +57,8 @@ static const struct {
         polls_path; /* part of the path in waits that no thread ends: less, and it paces itself */
     double polls_asked;     /* if what the waits are for is known */
     uint64_t polls;         /* number of waits: a few are retries */
+    double stopped;         /* part of the run that the process was stopped */
+    double throttled;       /* time of the quota, as part of that without a CPU on the path */
     double holder_waits;    /* part of the run that a lock is waited for */
     double holder_no_cpu;   /* part of its holds in which the holder has no CPU */
     uint64_t look_ns;       /* average time between two yields of a busy waiter */
@@ -102,6 +104,8 @@ static const struct {
     .polls_path = 0.5,
     .polls_asked = 0.25,
     .polls = 30,
+    .stopped = 0.1,
+    .throttled = 0.3,
     .holder_waits = 0.2,
     .holder_no_cpu = 0.5,
     .look_ns = 50000,
@@ -665,10 +669,41 @@ static void look_for_preemption(const struct look *l)
         gt_section_name(l->sections, row->section), who_had(l, delays));
 }
 
+/* No thread ran meanwhile, but their states say computing, or whatever they were at. */
+static void look_for_stops(const struct look *l)
+{
+    uint64_t ns = l->sections->graph->threads.halts.stopped_ns;
+    if ((double)ns < from_on.stopped * l->length)
+        return;
+    add(l, "stopped", "info", GT_NO_TIME,
+        "Stopped: for %s in all the whole process stood still, by a signal such as SIGSTOP, by a "
+        "debugger or in a frozen cgroup.\n"
+        "  That time counts as part of what its threads did when it began.",
+        gt_duration(ns));
+}
+
+/* The CPUs may be idle: a cgroup's quota keeps its threads from them until its period is over. */
+static bool look_for_throttling(const struct look *l)
+{
+    const struct gt_halts *halts = &l->sections->graph->threads.halts;
+    uint64_t ns = l->path->by_kind[GT_SCHED];
+    if (part(l, ns) < from_on.no_cpu ||
+        (double)halts->throttled_ns < from_on.throttled * (double)ns)
+        return false;
+    add(l, "throttled", "info", GT_NO_TIME,
+        "Throttled: for %.0f %% of the critical path threads could run and had no CPU. The CPU "
+        "quota of the cgroup ran out %s,\n  and kept its threads from the CPUs for %s, summed over "
+        "CPUs. A larger quota (cpu.max), or fewer threads at a time, would help.",
+        100 * part(l, ns), gt_count(halts->throttled, "time"), gt_duration(halts->throttled_ns));
+    return true;
+}
+
 /* Looks for too many threads of the process; else for other processes that used the CPUs. */
 static void look_at_cpus(const struct look *l)
 {
     const struct gt_survey *v = l->survey;
+    if (gt_findings_next(l->all, "stopped", NULL) || look_for_throttling(l))
+        return;
     if (l->whatifs->cpus > 0 && gain_of(l, GT_CPUS, GT_NOBODY) >= from_on.least_gain) {
         add(l, "oversubscription", "top --kind=cpu", GT_NO_TIME,
             "Oversubscription: its threads shared %.1f CPUs; %.1f ran and %.1f more could have, on "
@@ -1138,6 +1173,7 @@ void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uin
                      .length = (double)(path->to - path->from)};
     *all = (struct gt_findings){0};
     look_for_lost_signal(&l);
+    look_for_stops(&l);
     look_for_herds(&l, true);
     look_for_small_pieces(&l);
     size_t first = all->n;
