@@ -356,6 +356,14 @@ def test_calls_that_begin_anew(tmp_path):
         assert int(err.split()[0]) < 400_000, err
 
 
+def test_sleep_in_libc(tmp_path):
+    """sleep(3) has the kernel write the rest of the time to memory, which libc throws away: it is no call half done."""
+    with running(argv=(SINGLE / "attach/sleeps",)) as program:
+        attach(program, tmp_path / "t.out")
+        detach(program)
+    gotools.check(tmp_path / "t.out")
+
+
 @pytest.mark.measured
 def test_calls_with_something_half_done(tmp_path):
     """A write that has copied a part, a timeout that would begin anew: threads in such calls are not the ones that are borrowed."""

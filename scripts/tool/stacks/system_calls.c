@@ -54,10 +54,32 @@ static bool has_timeout(const struct gt_call_row *row, const struct gt_call *cal
     return row->timeout & GT_CALL_MS ? (int)value >= 0 : value != 0;
 }
 
-/* Whether the kernel writes the rest of a sleep to memory, which the caller may then sleep. */
-static bool tells_rest(const struct gt_call_row *row, const struct gt_call *call)
+/*
+ * Whether that place on the stack belongs to libc's own function, as sleep(3) has one: below it are
+ * no addresses to return to but libc's. A stale address of the program's counts, too.
+ */
+static bool is_of_libc(const struct gt_still *still, const struct gt_call *call, uint64_t at)
 {
-    return row->class == GT_CALL_SLEEP && call->argument[row->timeout + 1] != 0;
+    enum { WORDS = 64 }; /* more than such a function has */
+    uint64_t words[WORDS], n = (at - call->sp) / sizeof *words;
+    const struct gt_mapping *libc = gt_still_mapping(still, call->pc), *m;
+    const char *name = libc ? strrchr(libc->path, '/') : NULL;
+    bool known = at >= call->sp && n < WORDS && name && strncmp(name, "/libc.so", 8) == 0 &&
+                 pread(still->memory, words, n * sizeof *words, (off_t)call->sp) ==
+                     (ssize_t)(n * sizeof *words);
+    for (uint64_t i = 0; known && i < n; i++) {
+        m = gt_still_mapping(still, words[i]);
+        known = !m || m->writable || strcmp(m->path, libc->path) == 0;
+    }
+    return known;
+}
+
+/* Whether the kernel writes the rest of a sleep to memory, which the caller may then sleep. */
+static bool tells_rest(const struct gt_still *still, const struct gt_call_row *row,
+                       const struct gt_call *call)
+{
+    uint64_t rest = row->class == GT_CALL_SLEEP ? call->argument[row->timeout + 1] : 0;
+    return rest && !(rest == call->argument[row->timeout] && is_of_libc(still, call, rest));
 }
 
 static bool wants_all(const struct gt_call *call)
@@ -84,7 +106,7 @@ static bool has_changed(const struct gt_still *still, const struct gt_call *call
 enum gt_again gt_call_again(const struct gt_still *still, int tid, const struct gt_call *call)
 {
     const struct gt_call_row *row = gt_call_row(call->number);
-    if (!row || tells_rest(row, call) || wants_all(call) || has_changed(still, call))
+    if (!row || tells_rest(still, row, call) || wants_all(call) || has_changed(still, call))
         return GT_AGAIN_NOT;
     bool timed = has_timeout(row, call);
     bool reads = call->number == SYS_read || call->number == SYS_readv;
