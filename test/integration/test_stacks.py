@@ -372,6 +372,15 @@ def test_a_file_that_is_read_is_no_module():
         assert functions(found["threads"][0])[:2] == ["pause", "main"], found
 
 
+def test_code_moved_into_anonymous_memory():
+    """As for large pages: it is the file's code still, with its names and its way to unwind."""
+    with Program(SINGLE / "stacks/moved") as program:
+        assert program.line() == "moved"
+        (thread,) = stacks(program.pid)[1]["threads"]
+        names = [f["function"] for f in thread["stack"]]
+        assert names[names.index("wait_in_moved_code") + 1] == "main" and names[-1] == "_start", thread
+
+
 def test_a_mutex_on_a_stack_that_has_just_come_free():
     """As Chromium's threads have them: a waiter sleeps on until it is woken, and no kernel has refused it anything."""
     with Program(SINGLE / "stacks/frees") as program:

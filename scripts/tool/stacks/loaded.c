@@ -152,10 +152,13 @@ static void take_build_id(struct gt_loaded *l)
 /*
  * Whether the code is mapped where the headers say. Else it may be one page of the file, or a file
  * that is only read. Such a file may be mapped as a whole; a loader maps each segment separately.
+ * The code may have been moved into memory of large pages, between the file's other segments.
  */
 static bool runs(const struct gt_still *s, const struct gt_loaded *l)
 {
     const struct gt_mapping *m = gt_still_mapping(s, l->code);
+    if (m && !*m->path && !m->writable && m->lo == l->code && m + 1 < s->mapping + s->mappings)
+        return m->hi == m[1].lo && strcmp(m[1].path, l->name) == 0;
     return m && strcmp(m->path, l->name) == 0 && m->offset + (l->code - m->lo) == l->code_offset &&
            (m->lo > l->lo || l->code_offset == 0);
 }
