@@ -369,6 +369,7 @@ def quota():
         group.rmdir()
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("below", ["", "below"])
 def test_throttled_by_a_quota(quota, tmp_path, below):
     """The CPUs may be idle meanwhile. The quota may be that of a cgroup above."""
@@ -400,13 +401,11 @@ def freezer():
 
 def await_our_thread(program):
     """Until the tracer's thread has written the first generation, and sleeps."""
-    deadline = time.monotonic() + 20
     stats = lambda: [(t / "stat").read_text() for t in pathlib.Path(f"/proc/{program.pid}/task").iterdir()]
-    while not program.trace.exists() or not any("(gotrace) S" in stat for stat in stats()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    proc.until(lambda: program.trace.exists() and any("(gotrace) S" in stat for stat in stats()))
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("how", ["stop", "freeze"])
 def test_stopped(tmp_path, how):
     """A stopped process is neither computing nor short of CPUs. Up to a second, our thread may have slept anyway."""
