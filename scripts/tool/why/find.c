@@ -2,7 +2,9 @@
 #include "asked.h"
 #include "finishes.h"
 #include "page.h"
+#include "reaped.h"
 #include "restless.h"
+#include "rests.h"
 #include "wakers.h"
 
 #include "scripts/tool/report/frame_code.h"
@@ -32,16 +34,43 @@ static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint
     return until;
 }
 
+enum { LONG_PART = 20 }; /* of the interval */
+
+/* Whether the thread did nothing when the first process ended but wait, as for that end. */
+static bool rests_at(const struct gt_graph *graph, uint32_t thread, uint64_t end)
+{
+    enum { EARLY_PART = 4 }; /* the process may have told it on its way out */
+    struct gt_step rest;
+    return gt_rest_before(graph, thread, end, &rest) &&
+           rest.to + (rest.to - rest.from) / EARLY_PART >= end;
+}
+
 /*
- * The thread at whose end the run ends. It is the main thread, whose end ends the process, if it
- * lives to the end of the interval and was active in the second half of it, or waits for input as
- * servers do. Else it is the thread that was active last; a thread that ended long before the
- * interval does only if no other lives on. With --thread only matching threads count. GT_NOBODY: no
- * thread did anything.
+ * Whether the run ends with that main thread: other processes go on, such as Python's resource
+ * tracker, but end soon, or only waited for its end.
+ */
+static bool ends_run(const struct gt_graph *graph, uint32_t main, uint64_t from, uint64_t to)
+{
+    uint64_t end = graph->lane[main].until, soon = end + (to - from) / LONG_PART;
+    bool ends = graph->lane[main].thread->g == 1;
+    for (uint32_t i = 0; i < graph->lanes && ends && end < to; i++) {
+        const struct gt_lane *lane = &graph->lane[i];
+        ends = !lane->steps || lane->until <= end ||
+               (gt_is_of_other_process(lane, &graph->lane[main]) &&
+                (lane->until <= soon || rests_at(graph, i, end)));
+    }
+    return ends;
+}
+
+/*
+ * The thread at whose end the run ends. It is the first process's main thread, whose end ends that
+ * process, if the run ends with it and it was active in the second half of the interval, or waits
+ * for input as servers do. Else it is the thread that was active last; a thread that ended long
+ * before the interval does only if no other lives on. With --thread only matching threads count.
+ * GT_NOBODY: no thread did anything.
  */
 static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_t to)
 {
-    enum { LONG_PART = 20 }; /* of the interval */
     uint32_t found = GT_NOBODY;
     uint64_t latest = 0;
     bool found_lives = false;
@@ -50,8 +79,8 @@ static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_
         if (!lane->steps || lane->begin >= to || !gt_select_named(lane->thread))
             continue;
         uint64_t until = active_until(graph, i, to);
-        bool main = lane->thread->g == 1 && lane->until >= to;
-        if (main && (until * 2 > from + to || lane->thread->waits_as == GT_NETWORK))
+        if (ends_run(graph, i, from, to) &&
+            (until * 2 > from + to || lane->thread->waits_as == GT_NETWORK))
             return i;
         bool lives = lane->until + (to - from) / LONG_PART >= to;
         if (lives == found_lives ? until > latest : lives) {
@@ -189,6 +218,20 @@ static bool others_get_input(const struct gt_why *why)
     return false;
 }
 
+/* Whether a thread that had ended by the end of the run accepted connections. */
+static bool accepts_itself(const struct gt_why *why)
+{
+    bool accepts = false;
+    for (uint32_t i = 0; i < why->graph.lanes && !accepts; i++) {
+        struct gt_cursor c = {.graph = &why->graph, .thread = i};
+        const struct gt_step *s = why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
+        for (; s && !accepts; s = gt_cursor_next(&c))
+            accepts = strncmp(gt_leaf_of(why->graph.spot[s->spot].stack), "accept", 6) == 0;
+        gt_cursor_close(&c);
+    }
+    return accepts;
+}
+
 /*
  * What the thread at the path's end does decides, however the recording ended: the end of a server
  * is not what the user asks about.
@@ -204,7 +247,7 @@ static enum gt_reading read_as(const struct gt_why *why)
         return why->as == GT_AS_SERVER ? GT_SERVER_ASKED : GT_BATCH;
     if (gt_select_any())
         return lives && own != GT_NOBODY ? GT_SERVER_ASKED : GT_BATCH;
-    if (why->finishes)
+    if (why->finishes || (why->outlived && !accepts_itself(why)))
         return GT_BATCH;
     if (why->loops.accepts && part_of_loops(why) >= 0.5)
         return GT_SERVER_ACCEPTS;
@@ -291,6 +334,10 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
         why->to = why->still.from;
     else
         why->thread = last_thread(&why->graph, why->from, why->to);
+    why->outlived = why->thread != GT_NOBODY && why->graph.lane[why->thread].until < why->to &&
+                    ends_run(&why->graph, why->thread, why->from, why->to);
+    if (why->outlived)
+        why->to = why->graph.lane[why->thread].until;
     if (why->from >= why->to || why->thread == GT_NOBODY)
         gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time%s", why->graph.trace.path,
                 gt_select_any() ? " and such threads" : "");

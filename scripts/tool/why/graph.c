@@ -264,6 +264,7 @@ static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
             its->locks |= role == GT_ROLE_OTHER || its->futex; /* no signal, no thread's end */
             its->token = role == GT_ROLE_SEMAPHORE;
             its->joins = role == GT_ROLE_JOIN;
+            its->reaps = gt_waits_for_child(gt_leaf_of(spot->stack));
             its->gives = is_giving(spot->stack);
             its->of_file = is_of_file(spot->stack);
             its->busy = is_busy(spot->stack);

@@ -24,6 +24,7 @@ struct gt_spot {
     bool busy;                             /* a report's rule says: never a wait for work */
     bool gives;                            /* a write or send: it may end waits of others */
     bool joins;                            /* the call waits for a thread's end */
+    bool reaps;                            /* the call waits for a child process */
     bool of_file;                          /* the call may wait for a lock on a file */
     bool takes;                            /* it reads a token: see tokens.h */
     bool token;                            /* of a semaphore, which may serve as a lock */
@@ -140,8 +141,10 @@ struct gt_lane {
     uint64_t call_from, call_to;     /* when that was */
     bool woken;                      /* another thread has ended one of its waits */
     bool stopped;                    /* it went on until it was told to stop: joins.h */
-    uint64_t alike;  /* with `stopped`: known only by so many sleeps of one length; or 0 */
-    uint64_t joined; /* when its creator went on after joining it without waiting; or 0 */
+    uint32_t creator; /* the thread that created it or started its process; or GT_NOBODY */
+    uint64_t created; /* when that thread went on: at `begin`, or before; see spawned.h */
+    uint64_t alike;   /* with `stopped`: known only by so many sleeps of one length; or 0 */
+    uint64_t joined;  /* when its creator went on after joining it without waiting; or 0 */
 };
 
 /* An annotated task of the program (gotrace.h). */

@@ -1,6 +1,8 @@
 /* See joins.h. */
 #include "joins.h"
 
+#include "rests.h"
+
 #include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/lengths.h"
@@ -87,6 +89,12 @@ static size_t child_from(const struct look *l, uint32_t maker, uint64_t at)
 static bool is_last(const struct gt_lane *by, const struct gt_step *s)
 {
     return by->thread->ended && by->until < s->to + SOON_NS;
+}
+
+/* Whether the step waits for a child process, up to the child's last event: see reaped.h. */
+static bool reaps(const struct gt_graph *graph, const struct gt_step *s)
+{
+    return s->kind != GT_SYNC && s->by != GT_NOBODY && s->to == graph->lane[s->by].until;
 }
 
 bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_step *s)
@@ -388,11 +396,27 @@ static bool was_woken_to_stop(struct look *l, uint32_t thread, uint64_t at)
            fed_by(l, thread) <= FED_MOST;
 }
 
+/*
+ * Whether the thread's last wait ended just when another thread came to join it, at `at`: that one
+ * had told it to stop. The end may be off by a part of the wait's length, and by a larger part if
+ * the other is known to have sent something just before.
+ */
+static bool rested_until(const struct look *l, uint32_t thread, uint64_t at)
+{
+    enum { PART = 32, PART_IF_SENT = 4 };
+    struct gt_step rest;
+    if (!gt_rest_before(l->graph, thread, at, &rest))
+        return false;
+    uint64_t off = rest.to > at ? rest.to - at : at - rest.to;
+    return gt_step_is_open(&rest) || off <= (rest.to - rest.from) / PART ||
+           gt_rest_was_asked(l->graph, l->thread, at, &rest, PART_IF_SENT);
+}
+
 /* Whether the thread went on until its creator, which came to join it at `at`, told it to stop. */
 static bool stops_on_demand(struct look *l, uint32_t thread, uint64_t at)
 {
     return was_told_to_stop(l, thread, at) || waited_to_be_told(l, thread, at) ||
-           was_woken_to_stop(l, thread, at);
+           was_woken_to_stop(l, thread, at) || rested_until(l, thread, at);
 }
 
 /* Joins without a wait ------------------------------------------------------------------------- */
@@ -468,6 +492,8 @@ static void look_at_thread(struct look *l)
     for (const struct gt_step *s; lane->woken && (s = gt_cursor_next(&c));) {
         if (gt_joins_is_join(l->graph, l->thread, s))
             look_at_join(l, s);
+        else if (reaps(l->graph, s))
+            l->graph->lane[s->by].stopped = rested_until(l, s->by, s->from);
         else if (s->kind != GT_SCHED && s->to - s->from >= SOON_NS)
             l->series = NULL;
     }
@@ -507,8 +533,9 @@ size_t gt_joins_alike(const struct gt_graph *graph, uint32_t *first)
 
 bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_step *s)
 {
-    if (s->by == GT_NOBODY || s->kind != GT_SYNC || !graph->lane[s->by].stopped)
+    if (s->by == GT_NOBODY || !graph->lane[s->by].stopped)
         return false;
     const struct gt_spot *spot = &graph->spot[s->spot];
-    return spot->locks || spot->joins || is_last(&graph->lane[s->by], s);
+    return reaps(graph, s) ||
+           (s->kind == GT_SYNC && (spot->locks || spot->joins || is_last(&graph->lane[s->by], s)));
 }

@@ -47,6 +47,7 @@ struct gt_why {
     struct gt_trail trail; /* of the path of the run; with `timeline` */
     struct gt_loops loops;
     bool finishes;                  /* it ends when its work is done: finishes.h */
+    bool outlived;                  /* other processes went on, but only waited for its end */
     const struct gt_loop *restless; /* one that never sleeps; or NULL */
     struct gt_pieces pieces; /* n > 0: the path is that of the pieces, else that of the run */
     struct gt_survey survey;

@@ -2,6 +2,7 @@
 #include "path.h"
 
 #include "joins.h"
+#include "rests.h"
 
 #include "encoder/read/need.h"
 
@@ -15,6 +16,8 @@ struct walk {
     uint32_t thread;
     uint32_t waiter;  /* the thread that joins one that was told to stop; GT_NOBODY: none */
     uint64_t arrival; /* when it came to the join: there the path returns to it */
+    uint32_t asker;   /* the thread whose wait for input led to this one; GT_NOBODY: none */
+    uint64_t asked;   /* when that wait began */
     bool guessed;     /* the path came to the thread by an inferred wake-up */
     bool open;        /* it is in a wait that the end of the trace cuts */
 };
@@ -95,12 +98,11 @@ static void add_unknown(struct walk *w, uint64_t from, uint64_t to)
     watch(w, from, to);
 }
 
-/* The thread that created this one, if the path is at its begin; else GT_NOBODY. */
+/* The thread that created this one, if the path is back at that time; else GT_NOBODY. */
 static uint32_t creator_of(const struct gt_graph *graph, uint32_t thread, uint64_t at)
 {
     const struct gt_lane *lane = &graph->lane[thread];
-    const struct gt_thread_state *maker = lane->thread->maker;
-    return maker && at <= lane->begin && maker->number != thread ? maker->number : GT_NOBODY;
+    return at <= lane->created ? lane->creator : GT_NOBODY;
 }
 
 static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from, uint64_t to)
@@ -178,6 +180,9 @@ static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint
     }
     if (step)
         note_across(w, w->thread, step, at);
+    bool input = step && (step->kind == GT_NETWORK || step->kind == GT_SYSCALL);
+    w->asker = input ? w->thread : GT_NOBODY;
+    w->asked = input ? step->from : 0;
     w->guessed = step && step->guessed;
     w->thread = other;
     w->path->seen[step ? step->spot : 0] += step ? at - step->from : 0;
@@ -192,9 +197,24 @@ static uint64_t limit_of(struct walk *w, uint64_t from, uint64_t at)
 {
     if (w->waiter != GT_NOBODY && at <= w->arrival) {
         w->thread = w->waiter;
-        w->waiter = GT_NOBODY;
+        w->waiter = w->asker = GT_NOBODY;
     }
     return w->waiter != GT_NOBODY && w->arrival > from ? w->arrival : from;
+}
+
+/*
+ * Whether the thread's step ended because the path's thread before asked it something. Then the
+ * path returns to that thread, where it began to wait for the answer.
+ */
+static bool was_asked(struct walk *w, const struct gt_step *step)
+{
+    enum { PART = 32 };
+    if (w->asker == GT_NOBODY || w->waiter != GT_NOBODY ||
+        !gt_rest_was_asked(w->sections->graph, w->asker, w->asked, step, PART))
+        return false;
+    w->waiter = w->asker;
+    w->arrival = w->asked;
+    return true;
 }
 
 /*
@@ -215,8 +235,13 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
         (*hops)++;
         return at;
     }
+    if (step && was_asked(w, step) && !lost) {
+        (*hops)++;
+        return at;
+    }
     const struct gt_lane *lane = &graph->lane[w->thread];
-    uint64_t begin = step ? step->from : at > lane->until && lane->steps ? lane->until : 0;
+    uint64_t before = at > lane->created ? lane->created : 0;
+    uint64_t begin = step ? step->from : at > lane->until && lane->steps ? lane->until : before;
     begin = begin > from ? begin : from;
     *hops = 0;
     w->open = step && gt_step_is_open(step);
@@ -242,7 +267,8 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
                      .sections = sections,
                      .cursor = gt_cursors_open(sections->graph),
                      .thread = thread,
-                     .waiter = GT_NOBODY};
+                     .waiter = GT_NOBODY,
+                     .asker = GT_NOBODY};
     if (!path->by_thread) {
         path->by_thread = gt_need(calloc(lanes + 1, sizeof *path->by_thread));
         path->across = gt_need(calloc(sections->graph->locks + 1, sizeof *path->across));

@@ -151,10 +151,10 @@ static void find_edges(struct gt_program *p)
         const struct gt_lane *lane = lane_of(p, i);
         const struct gt_thread_state *maker = lane->thread->maker;
         struct gt_cursor c = {.graph = p->sections->graph, .thread = i};
-        if (maker && lane->begin > p->from)
+        if (lane->creator != GT_NOBODY && lane->begin > p->from)
             add_edge(p, (struct gt_edge){.at = lane->begin,
                                          .since = lane->begin,
-                                         .by = maker->number,
+                                         .by = lane->creator,
                                          .waiter = i,
                                          .lock = GT_NOBODY});
         if (is_silent(p, lane))
@@ -445,8 +445,8 @@ static void build_role(struct gt_program *p, uint32_t thread)
     b.next_silent = silent_of(p, thread);
     b.next_hold = b.first_hold = its->holds ? gt_lane_hold_after(its, p->from) : 0;
     b.acquired = gt_need(calloc(its->holds - b.first_hold + 1, 1));
-    if (its->thread->maker && its->begin > p->from) {
-        size_t edge = edge_of(p, thread, its->begin, its->thread->maker->number);
+    if (its->creator != GT_NOBODY && its->begin > p->from) {
+        size_t edge = edge_of(p, thread, its->begin, its->creator);
         if (edge != SIZE_MAX)
             add_op(b.role, GT_OP_AWAIT, (uint32_t)edge, its->begin);
         b.woken = edge != SIZE_MAX;

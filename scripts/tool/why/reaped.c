@@ -11,11 +11,6 @@
 /* A shorter wait for a child found that it had ended before. */
 enum { LEAST_NS = 100000 };
 
-static bool reaps(const struct gt_spot *spot)
-{
-    return !spot->runs && gt_waits_for_child(gt_leaf_of(spot->stack));
-}
-
 /* In merged traces a thread's name begins with its process: "worker.4711/main". 0: it does not. */
 static size_t process_length(const char *name)
 {
@@ -23,12 +18,18 @@ static size_t process_length(const char *name)
     return slash ? (size_t)(slash - name) : 0;
 }
 
+bool gt_is_of_other_process(const struct gt_lane *a, const struct gt_lane *b)
+{
+    const char *x = gt_name_or_routine(a->thread), *y = gt_name_or_routine(b->thread);
+    size_t n = process_length(x), k = process_length(y);
+    return n && k && (n != k || memcmp(x, y, n) != 0);
+}
+
 /* Whether the lane is the main thread of another process than the waiter's. */
 static bool is_main_of_other(const struct gt_lane *lane, const struct gt_lane *waiter)
 {
-    const char *its = gt_name_or_routine(lane->thread), *own = gt_name_or_routine(waiter->thread);
-    size_t n = process_length(its), k = process_length(own);
-    return n && k && strcmp(its + n, "/main") == 0 && (n != k || memcmp(its, own, n) != 0);
+    const char *name = gt_name_or_routine(lane->thread);
+    return gt_is_of_other_process(lane, waiter) && strcmp(strchr(name, '/'), "/main") == 0;
 }
 
 /* The other process that ended last during the step, by its main thread; or GT_NOBODY. */
@@ -46,17 +47,62 @@ static uint32_t ended_in(const struct gt_graph *graph, const struct gt_lane *wai
     return found;
 }
 
+/*
+ * Whether the step may have ended with a child: by the signal that its end sends, or as its end of
+ * a pipe was closed. The thread calls waitpid then.
+ */
+static bool may_end_with_child(const struct gt_graph *graph, const struct gt_step *s)
+{
+    static const char *const inputs[] = {"read", "getdelim", "getline", "fgets", "fread", NULL};
+    const struct gt_spot *spot = &graph->spot[s->spot];
+    if (s->by != GT_NOBODY || !s->ended || spot->runs || s->to - s->from < LEAST_NS)
+        return false;
+    const char *call = gt_leaf_of(spot->stack);
+    return s->kind == GT_NETWORK || gt_waits_for_signal(call) || gt_begins_with(call, inputs);
+}
+
+/* The last two waits that may have ended with a child, the latest first. */
+struct latest {
+    struct gt_step at[2];
+};
+
+static void note_wait(struct latest *l, const struct gt_step *s)
+{
+    l->at[1] = l->at[0];
+    l->at[0] = *s;
+}
+
+/*
+ * The child that ended the call of waitpid or the like; or the wait just before it; or the one
+ * before that, where the child was ending when its parent came to read the end of its output.
+ */
+static uint32_t child_of(const struct gt_graph *graph, const struct gt_lane *lane,
+                         const struct gt_step *s, const struct latest *l)
+{
+    enum { SOON_NS = 10000000 };
+    uint32_t by = s->to - s->from >= LEAST_NS ? ended_in(graph, lane, s) : GT_NOBODY;
+    uint64_t next = s->from;
+    for (int i = 0; i < 2 && by == GT_NOBODY && l->at[i].to && l->at[i].to + SOON_NS >= next; i++) {
+        by = ended_in(graph, lane, &l->at[i]);
+        next = l->at[i].from;
+    }
+    return by;
+}
+
 static void look_at_thread(struct gt_graph *graph, uint32_t thread)
 {
     struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
+    struct latest latest = {0};
     struct gt_handed *found = NULL;
     size_t n = 0, room = 0;
     for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-        if (s->by != GT_NOBODY || !s->ended || s->to - s->from < LEAST_NS ||
-            !reaps(&graph->spot[s->spot]))
+        if (may_end_with_child(graph, s))
+            note_wait(&latest, s);
+        if (s->by != GT_NOBODY || !s->ended || !graph->spot[s->spot].reaps)
             continue;
-        uint32_t by = ended_in(graph, lane, s);
+        uint32_t by = child_of(graph, lane, s, &latest);
+        latest = (struct latest){0};
         if (by == GT_NOBODY)
             continue;
         found = gt_need_room(found, n, &room, sizeof *found);
@@ -71,7 +117,7 @@ void gt_reaped_find(struct gt_graph *graph)
 {
     bool any = false;
     for (size_t i = 0; i < graph->spots && !any; i++)
-        any = reaps(&graph->spot[i]);
+        any = graph->spot[i].reaps;
     for (uint32_t i = 0; any && i < graph->lanes; i++)
         look_at_thread(graph, i);
 }

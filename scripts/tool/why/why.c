@@ -9,6 +9,7 @@
 #include "reaped.h"
 #include "relock.h"
 #include "samples.h"
+#include "spawned.h"
 #include "tokens.h"
 
 #include "scripts/tool/report/select.h"
@@ -119,6 +120,7 @@ int gt_command_why(int argc, char **argv)
     gt_relock_find(&why.graph);
     gt_tokens_find(&why.graph);
     gt_reaped_find(&why.graph);
+    gt_spawned_find(&why.graph);
     gt_joins_find(&why.graph);
     gt_begins_settle(&why.graph);
     gt_questions_find(&why.graph);
