@@ -427,10 +427,29 @@ def test_who_is_idle_can_be_told(pool):
     assert not [row for row in top(trace, "--kind=sync", "--idle=fetch") if "cond_wait <- fetch" in row[3]]
 
 
+def test_workers_below_many_layers_are_idle(traced):
+    """A thread that waits at one place only, for another one, is idle there, however deep that is."""
+    trace = traced([SINGLE / "places/layers", "pool"]).ok().trace
+    assert not [row for row in top(trace, "--kind=sync") if "cond_wait" in row[3]], report("top", trace)
+    assert "pthread_cond_wait <- take (layers.c:" in IDLE.search(report("top", trace))[3]
+
+
+def test_a_sleep_in_a_request_is_not_idle(traced):
+    trace = traced([SINGLE / "places/layers", "sleeper"]).ok().trace
+    assert [row for row in top(trace) if row[3].startswith("usleep <- nap ")], report("top", trace)
+
+
 @pytest.mark.measured
-def test_a_sleep_with_a_lock_is_not_idle(traced):
+def test_who_waits_from_its_beginning_to_the_end_is_idle(traced):
+    trace = traced([SINGLE / "places/layers", "dispatcher"]).ok().trace
+    assert "sem_wait <- await " in IDLE.search(report("top", trace))[3], report("top", trace)
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("lock", [[], ["semaphore"]], ids=["mutex", "semaphore"])
+def test_a_sleep_with_a_lock_is_not_idle(traced, lock):
     """A thread whose lock another one waits for is not idle; one that sleeps without a lock is."""
-    trace = traced([SINGLE / "places/sleeper"]).ok().trace
+    trace = traced([SINGLE / "places/sleeper", *lock]).ok().trace
     asleep = {place.split(" <- ")[1].split()[0]: ns for ns, _, kind, place in top(trace) if kind == "sleep"}
     assert asleep["holder"] > 90e6, top(trace)
     assert "usleep <- periodic " in IDLE.search(report("top", "--kind=sleep", trace))[3]

@@ -18,7 +18,7 @@ enum way { NEVER, WORK, EVENTS, LISTEN, SLEEP, PARKED };
 
 enum {
     TIMES = 3,        /* visits that make a place one that threads return to */
-    BELOW_LOOP = 3,   /* functions between the loop and the call */
+    BELOW_LOOP = 3,   /* functions between the loop and the call: see is_shallow */
     BELOW_EVENTS = 6, /* BELOW_LOOP for calls that belong to a loop */
     DEPTHS = 16,
     PAIRED_PERCENT = 75, /* of slots given back: by a thread that waited for one before */
@@ -34,6 +34,7 @@ struct visits {
     const struct gt_callers *stack;     /* the first stack */
     uint64_t count, ns, answers, peers; /* answers: no work; peers: woken by a thread alike */
     uint64_t handed;                    /* wake-ups of a condition variable only for its mutex */
+    uint64_t ended, woken;              /* waits that ended; of these, by a thread of the trace */
     uint64_t got, gave;     /* when it last went on, and when it woke a thread alike; or 0 */
     uint64_t had;           /* when it had got what it gave; or 0 */
     uint64_t awaited;       /* ns in which others waited for a lock that it held */
@@ -42,7 +43,6 @@ struct visits {
     enum gt_kind kind;
     enum way way;
     const char *wanted; /* the variable's name; or NULL */
-    bool ended;         /* any of the waits ended */
     uint64_t place;
 };
 
@@ -225,13 +225,16 @@ static struct visits *visits_of(const struct gt_span *span)
     return v;
 }
 
-/* Whether the thread waits for a lock. A futex may be a mutex: the frames above it tell. */
+/*
+ * Whether the thread waits for a lock. A futex may be a mutex: the frames above it tell. Of a
+ * semaphore its holds tell.
+ */
 static bool is_for_lock(const struct gt_span *span)
 {
     const char *call = gt_leaf_of(span->stack);
     if (span->kind != GT_SYNC || gt_role_of(call) == GT_ROLE_JOIN)
         return false;
-    return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY;
+    return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY || gt_is_for_token(span);
 }
 
 static struct worker *worker_of(const struct gt_thread_state *t)
@@ -377,7 +380,8 @@ void gt_idle_note(const struct gt_span *span)
         v->answers += is_answer(span->thread, span->by);
         note_peer(v, span);
     }
-    v->ended |= span->ended;
+    v->ended += span->ended;
+    v->woken += span->by != NULL;
     v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
     if (w->last && w->last != v) {
         uint32_t common = common_of(w->last->stack, v->stack);
@@ -440,19 +444,27 @@ static uint64_t answers_of(const struct visits *v)
     return v->answers + (v->peers && has_slots(verdict_of(v->place)) ? v->peers : 0);
 }
 
+/*
+ * Whether the depth of the place allows that the thread rests there. Depth decides only if other
+ * threads of the trace do not end most of the waits: idle.h, 4.
+ */
+static bool is_shallow(const struct visits *v, unsigned kinds)
+{
+    bool events = v->way == EVENTS || v->way == LISTEN;
+    return kinds & GT_FRAME_LOOP || v->woken * 2 >= v->ended ||
+           below_loop(v) <= (events ? BELOW_EVENTS : BELOW_LOOP);
+}
+
 /* Whether the place alone allows that a thread rests there. */
 static bool is_candidate(const struct visits *v)
 {
     unsigned kinds = kinds_on(v->stack);
-    bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
     if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
         answers_of(v) * 2 > v->count - v->handed)
         return false;
     if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
         return false;
-    return below_loop(v) <= (kinds & GT_FRAME_LOOP ? UINT32_MAX
-                             : events              ? BELOW_EVENTS
-                                                   : BELOW_LOOP);
+    return is_shallow(v, kinds);
 }
 
 /*

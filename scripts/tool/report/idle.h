@@ -5,13 +5,20 @@
  *
  *   1. The call can wait for work: a condition variable, semaphore or futex, a queue, poll and
  *      the like, a read, a sleep. But the main thread waits for results on the first three. Never
- *      a lock, a join or a barrier, nor what a rule names (frame_rules.def).
- *   2. The thread returns to the place three times or more. Or it does nothing else to the end,
- *      and no signal for its condition variable was missed.
- *   3. The place is in the loop in which the thread stays between these waits, or little below
- *      it: not deep inside a request. Of several such places it is the one nearest to the loop.
- *   4. No other thread waits meanwhile for a lock that the thread holds.
- *   5. The thread gets work there: no answer, no room in a queue, no slot.
+ *      a lock, a join or a barrier, nor what a rule names (frame_rules.def). A semaphore is a lock
+ *      if holds of it are known: threads give back what they took themselves.
+ *   2. The thread returns to the place three times or more. Or it does nothing else from its
+ *      beginning to the end, as the thread that waits for signals in a runtime. Then no signal for
+ *      its condition variable was missed.
+ *   3. If a thread comes back to several such places, it rests at the one nearest to its loop,
+ *      rather than inside a request. The loop is the function in which the thread stays between
+ *      its waits. Nothing tells the loop of a thread that waits at one place only.
+ *   4. A place deep below the loop may be the input of a request, or a sleep in one. A call into
+ *      the kernel does not tell. A wait that another thread of the trace ends does tell: by 6. So
+ *      depth excludes a place only if most of its waits end in another way. A pool may have any
+ *      number of layers above the place where its workers wait.
+ *   5. No other thread waits meanwhile for a lock that the thread holds.
+ *   6. The thread gets work there: no answer, no room in a queue, no slot.
  *      A wake-up is an answer if the waiter created the waker. It is one, too, if threads with
  *      the waiter's routine were first to wake threads with the waker's: a worker is woken before
  *      it wakes others. A wake-up gives back a slot, or a turn, if the waker has the waiter's

@@ -1,0 +1,86 @@
+/*
+ * Threads below many functions. "pool": a worker waits for jobs, and nowhere else. "sleeper": a
+ * thread sleeps in each of its jobs. "dispatcher": a thread waits from its beginning to the end.
+ */
+#include "../../prog/program.h"
+
+enum { JOBS = 10 };
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t some = PTHREAD_COND_INITIALIZER;
+static sem_t event;
+static int jobs;
+static atomic_bool waiting;
+
+static void take(void)
+{
+    pthread_mutex_lock(&mutex);
+    waiting = true;
+    while (!jobs)
+        pthread_cond_wait(&some, &mutex);
+    jobs--;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void nap(void)
+{
+    usleep(2000);
+}
+
+static void await(void)
+{
+    sem_wait(&event);
+}
+
+/* LAYER(n, m): a function that calls the function m. */
+#define LAYER(n, m)                                             \
+    static __attribute__((noinline)) void n(void (*last)(void)) \
+    {                                                           \
+        m(last);                                                \
+        __asm__ volatile("");                                   \
+    }
+static __attribute__((noinline)) void inner(void (*last)(void))
+{
+    last();
+    __asm__ volatile("");
+}
+LAYER(queue, inner)
+LAYER(shard, queue)
+LAYER(router, shard)
+LAYER(executor, router)
+LAYER(step, executor)
+
+static void *run(void *last)
+{
+    for (int i = 0; i < JOBS; i++)
+        step(last);
+    return NULL;
+}
+
+/* Hands out a job each time that the worker waits, or is about to. */
+static void hand_out(void)
+{
+    for (int i = 0; i < JOBS; i++) {
+        while (!waiting)
+            sched_yield();
+        pthread_mutex_lock(&mutex);
+        waiting = false;
+        jobs = 1;
+        pthread_cond_signal(&some);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bool pool = argc > 1 && strcmp(argv[1], "pool") == 0;
+    bool sleeper = argc > 1 && strcmp(argv[1], "sleeper") == 0;
+    pthread_t t;
+    pthread_create(&t, NULL, run, pool ? take : sleeper ? nap : await);
+    if (pool)
+        hand_out();
+    if (pool || sleeper)
+        pthread_join(t, NULL);
+    else
+        usleep(300000);
+    return 0;
+}
