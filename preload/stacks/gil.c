@@ -1,6 +1,6 @@
 /*
  * See gil.h. The layout is struct _gil_runtime_state of CPython's Include/internal/pycore_gil.h,
- * which has been the same from 3.7 to 3.14. Which thread a Python state belongs to is in the state,
+ * which has been the same from 3.7 to 3.15. Which thread a Python state belongs to is in the state,
  * at an offset that each version has changed: it is where the caller's own state has the caller.
  */
 #include "gil.h"

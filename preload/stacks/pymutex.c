@@ -1,6 +1,6 @@
 /*
  * See pymutex.h. The structures are those of CPython's Python/parking_lot.c and Python/lock.c,
- * which are the same in 3.13 and 3.14: the record of a thread that waits, and what its caller's
+ * which are the same from 3.13 to 3.15: the record of a thread that waits, and what its caller's
  * frame has for a PyMutex. Other users of the same queues, such as events, have something else
  * there, or nothing.
  */
@@ -36,7 +36,7 @@ enum { OWNER = 8 };
 
 void gt_pymutex_find(const struct gt_module *module, uint32_t version)
 {
-    enum { FIRST = 0x030d, LAST = 0x030e };
+    enum { FIRST = 0x030d, LAST = 0x030f };
     uint32_t minor = version >> 16;
     bool known = module && minor >= FIRST && minor <= LAST;
     atomic_store_explicit(&gt_pymutex_code.size, 0, memory_order_relaxed);

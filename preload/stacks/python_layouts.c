@@ -80,6 +80,7 @@ static const struct published {
 } published[] = {
     {0x030d, 19, 28, 34, 44, GT_PYTHON_DICT_INLINE, 2},
     {0x030e, 22, 31, 39, 50, GT_PYTHON_DICT_NONE, 3},
+    {0x030f, 22, 39, 47, 58, GT_PYTHON_DICT_NONE, 3},
 };
 enum { THREAD_FRAME = 4 };
 enum { FRAME_PREVIOUS = 1, FRAME_CODE = 2, FRAME_AT = 3, FRAME_LOCALS = 4, FRAME_OWNER = 5 };
