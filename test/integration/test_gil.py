@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from test_python import command, python
@@ -160,6 +161,10 @@ SELECT waits.ns, locks.name AS lock, holders.name AS holder, waits.holder AS oth
 JOIN locks ON locks.id = waits.lock_id LEFT JOIN threads AS holders ON holders.id = waits.holder_id
 JOIN threads ON threads.id = waits.thread_id WHERE threads.name = 'wanter' ORDER BY waits.begin_ns
 """
+IDLE_AT_LOCK = """
+SELECT place FROM waits JOIN stacks ON stacks.id = waits.stack_id JOIN threads ON threads.id = thread_id LEFT JOIN locks ON locks.id = lock_id
+WHERE idle AND (locks.name = '{}' OR threads.name = 'keeper' AND (kind = 'sleep' OR place LIKE 'select %'))
+"""
 
 
 @pytest.mark.parametrize("kind", ["Lock", "RLock"])
@@ -176,6 +181,7 @@ def test_a_lock_that_was_free(python, traced, kind):
     assert len(holds) >= 4 and {row["thread"] for row in holds} == {"keeper"}, holds
     assert {row["function"] for row in holds} <= {"keep"}, holds
     assert not [row for row in rows if row["other"]], rows
+    assert not ask(result.trace, IDLE_AT_LOCK.format(address))
 
 
 # Two threads wake each other through queues, whose waiters take locks that other threads release, and by such a lock itself.
@@ -237,6 +243,40 @@ def test_a_pool_waits_in_pythons_library(python, traced):
     places = {row["place"] for row in ask(result.trace, "SELECT place FROM waits JOIN stacks ON stacks.id = stack_id WHERE kind = 'sync'")}
     assert f"sem_wait <- _worker (thread.py:{result.stdout.split()[0]})" in places, places
     assert not [place for place in places if re.match(r"sem_wait <- (_?Py|python3)", place)], places
+
+
+# Four workers wait for each job: the queue's lock goes from the one that gets the job to the next one, which waits again.
+JOBS = """
+from concurrent.futures import ThreadPoolExecutor
+turns = threading.Barrier(4)
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(lambda _: turns.wait() and None, range(4)))
+    for _ in range(30):
+        while not all(map(is_asleep, pool._threads)): pass
+        time.sleep(0.005)
+        pool.submit(time.sleep, 0.002)
+"""
+
+
+@pytest.fixture(params=["itself", "own"])
+def interpreter(request, python, tmp_path):
+    """The interpreter, also by a name that does not tell what it is, as of a program that is linked with it."""
+    if request.param == "itself":
+        return python
+    library = proc.run([python, "-c", "import os; print(os.path.dirname(os.path.dirname(os.__file__)))"]).ok().stdout.strip()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").symlink_to(library)
+    return shutil.copy(python.resolve(), tmp_path / "bin/interpreter")
+
+
+@pytest.mark.measured
+def test_workers_of_a_pool_are_idle(interpreter, traced):
+    result = traced([interpreter, "-c", "import threading, time" + ASLEEP + JOBS]).ok()
+    text = proc.run([GOTRACE, "top", result.trace]).ok().stdout
+    if "interpreter+0x" in text:
+        pytest.skip("the interpreter has no symbols; the package python3-dbg has them")
+    assert re.search(r"^idle: .*sem_wait <- _worker \(thread.py:\d+\)", text, re.M), text
+    assert not re.search(r" sync +sem_wait <- (_worker|_?Py|lock)", text), text
 
 
 # A C extension that keeps the lock joins a thread that needs the lock.

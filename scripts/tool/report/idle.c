@@ -58,6 +58,7 @@ struct verdict {
     uint64_t idle, not_idle;                        /* number of waits */
     uint64_t peers, named, paired, inside, outside; /* see note_peer */
     uint64_t given_back;                            /* of peers: see gt_is_taken_and_given */
+    uint64_t threads, waited; /* how many wait there; their time until another one of them woke */
 };
 
 static struct {
@@ -209,6 +210,11 @@ static void *item_of(struct gt_memo *memo, uint64_t key, size_t size)
     return (void *)(uintptr_t)*slot;
 }
 
+static struct verdict *verdict_of(uint64_t place)
+{
+    return item_of(&all.verdicts, place, sizeof(struct verdict));
+}
+
 static struct visits *visits_of(const struct gt_span *span)
 {
     uint64_t place = place_of(span->stack, span->kind), g = span->thread->g;
@@ -221,6 +227,7 @@ static struct visits *visits_of(const struct gt_span *span)
                              .way = way_of(gt_leaf_of(span->stack)),
                              .place = place};
         all.first = v;
+        verdict_of(place)->threads++;
     }
     return v;
 }
@@ -291,18 +298,13 @@ static uint64_t role_of(const struct gt_thread_state *t)
 static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
 {
     uint64_t its = role_of(waits), other = role_of(by);
-    if (by->maker == waits || its == other)
-        return by->maker == waits;
+    if (by->maker == waits)
+        return true;
     uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
     uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
     if (!*first)
         *first = other;
     return *first == its;
-}
-
-static struct verdict *verdict_of(uint64_t place)
-{
-    return item_of(&all.verdicts, place, sizeof(struct verdict));
 }
 
 /* The thread gave at `at` what it had, to one waiter or to all that waited. */
@@ -317,11 +319,11 @@ static void give(struct verdict *its, struct visits *giver, uint64_t at)
 }
 
 /*
- * Notes a wake-up by a thread that is alike. The waker either gives back a slot or a turn, which it
+ * Notes a wake-up. true: the waker is alike. Then it either gives back a slot or a turn, which it
  * has had since it waited here itself, or it hands over work. How long threads have a slot, and do
  * without, says more than names of functions.
  */
-static void note_peer(struct visits *v, const struct gt_span *span)
+static bool note_peer(struct visits *v, const struct gt_span *span)
 {
     uint64_t at = span->from + span->ns, g = span->by->g;
     struct visits *giver = (void *)(uintptr_t)gt_memo_find(&all.visits, gt_hash_mix(v->place, g));
@@ -333,6 +335,7 @@ static void note_peer(struct visits *v, const struct gt_span *span)
             give(its, giver, at);
         v->peers++;
         its->peers++;
+        its->waited += span->ns;
         its->named += span->waker && kinds_on(span->waker) & GT_FRAME_BUSY;
         its->given_back += span->waker && gt_is_taken_and_given(v->stack, span->waker);
         its->paired += giver && giver->had;
@@ -340,6 +343,7 @@ static void note_peer(struct visits *v, const struct gt_span *span)
     }
     v->got = at;
     v->gave = 0;
+    return alike;
 }
 
 /*
@@ -377,8 +381,8 @@ void gt_idle_note(const struct gt_span *span)
     if (span->by && v->way == WORK && is_handed(span)) {
         v->handed++;
     } else if (span->by && v->way == WORK) {
-        v->answers += is_answer(span->thread, span->by);
-        note_peer(v, span);
+        bool alike = note_peer(v, span);
+        v->answers += alike ? span->by->maker == span->thread : is_answer(span->thread, span->by);
     }
     v->ended += span->ended;
     v->woken += span->by != NULL;
@@ -426,6 +430,19 @@ static bool is_main(const struct gt_callers *stack)
 }
 
 /*
+ * Whether threads wait at the place much longer than slots explain. A thread waits for a slot while
+ * the others have all of them. Workers may hand a queue's lock to each other so: only for a moment,
+ * and the thread that gets the lock finds no work. Only slots that were waited for are timed.
+ */
+static bool is_too_long(const struct verdict *its)
+{
+    const double times_as_long = 1.5;
+    double others = its->threads > 1 ? (double)its->threads - 1 : 1;
+    return its->paired && (double)its->waited * (double)its->paired >
+                              times_as_long * others * (double)its->inside * (double)its->peers;
+}
+
+/*
  * Whether threads that wake each other at the place give back slots, and spend most time with one.
  * Of threads that come together, the first ones do not wait for a slot: what they give back is not
  * paired. Then the function that waits and gives says that it is a slot.
@@ -434,7 +451,7 @@ static bool has_slots(const struct verdict *its)
 {
     bool named = its->named * 2 > its->peers;
     uint64_t paired = its->paired > its->given_back ? its->paired : its->given_back;
-    return paired * 100 >= its->peers * PAIRED_PERCENT &&
+    return !is_too_long(its) && paired * 100 >= its->peers * PAIRED_PERCENT &&
            its->outside * (named ? NAMED_OUTSIDE_PART : LEAST_OUTSIDE_PART) >= its->inside;
 }
 

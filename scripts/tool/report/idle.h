@@ -22,7 +22,8 @@
  *      A wake-up is an answer if the waiter created the waker. It is one, too, if threads with
  *      the waiter's routine were first to wake threads with the waker's: a worker is woken before
  *      it wakes others. A wake-up gives back a slot, or a turn, if the waker has the waiter's
- *      routine and got the slot when it waited there.
+ *      routine and got the slot when it waited there. But nobody waits long for a slot that
+ *      nobody has: a queue's lock, which workers give each other for a moment, is no slot.
  *
  * A wait that the end of the trace cuts is never idle if what it waits for has an owner, or if
  * another thread then waits for a lock that this thread holds.
