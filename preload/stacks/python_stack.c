@@ -599,13 +599,26 @@ static bool is_interpreter(uint64_t pc)
     return pc - 1 - python.interpreter < python.interpreter_size;
 }
 
-/*
- * Whether the pc is in a trampoline. With -X perf each function of Python has a bit of code, made
- * at run time, that calls the interpreter for it. It says no more than the function itself.
- */
-static bool is_trampoline(uint64_t pc)
+/* The calls from this one on, as name_frames: the walk has not come to their native frames. */
+static uint32_t name_rest(struct chain *c, struct call *call, uint64_t *to, uint32_t max)
 {
-    return (pc < python.lo || pc >= python.hi) && !gt_modules_now(pc);
+    uint32_t kept = 0, named;
+    do {
+        named = name_frames(call, to + kept, max - kept);
+        kept += named;
+    } while (named && kept < max && next_call(c, call));
+    return kept;
+}
+
+/*
+ * Whether the pc is in code that Python has made at run time. With -X perf each function of Python
+ * has a bit of code that calls the interpreter for it. With PYTHON_JIT=1 parts of functions are
+ * such code, which often has no unwind information: the walk ends there. Python's own frame says
+ * more than either.
+ */
+static bool is_made(uint64_t pc)
+{
+    return pc < GT_PYTHON_PCS && (pc < python.lo || pc >= python.hi) && !gt_modules_now(pc);
 }
 
 /*
@@ -635,13 +648,17 @@ static uint32_t merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp
     for (uint32_t i = 0; i < n && kept < max; i++) {
         while (marked && more && call.mark < sp[i]) /* a call whose native frame is not seen */
             more = next_call(&chain, &call);
+        bool is_last = marked && more && i + 1 == n && is_made(pcs[i]);
         bool is_here = marked ? i + 1 < n && call.mark < sp[i + 1] : is_interpreter(pcs[i]);
         bool is_its = more && is_here;
-        uint32_t named = is_its ? name_frames(&call, to + kept, max - kept) : 0;
+        uint32_t at = kept - (kept && (is_its || is_last) && is_made(to[kept - 1]));
+        uint32_t named = is_last  ? name_rest(&chain, &call, to + at, max - at)
+                         : is_its ? name_frames(&call, to + at, max - at)
+                                  : 0;
         if (!named)
-            to[kept++] = pcs[i];
-        kept += named;
-        i += named && i + 1 < n && is_trampoline(pcs[i + 1]);
+            to[at++] = pcs[i];
+        kept = at + named;
+        i += named && i + 1 < n && is_made(pcs[i + 1]);
         more = is_its ? next_call(&chain, &call) : more;
     }
     return kept;

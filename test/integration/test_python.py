@@ -170,6 +170,32 @@ def test_a_call_under_way(run):
     assert [f for f in waits(result.trace, told, "read") if f[0][0] == "read"] == told
 
 
+# More rounds than the compiler of 3.14 and 3.15 needs to take a loop for hot.
+HOT = """
+import sys, threading, time
+lock = threading.Lock()
+def work():
+    for _ in range(6000):
+        with lock: time.sleep(0.00002)
+print(hasattr(sys, "_jit") and sys._jit.is_enabled())
+threads = [threading.Thread(target=work) for _ in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+
+def test_code_that_is_compiled(python, traced, tmp_path):
+    """PYTHON_JIT: native frames end where the code of a hot loop begins; Python's own are there all the same."""
+    program = tmp_path / "hot.py"
+    program.write_text(HOT)
+    result = traced([python, program], env={"PYTHON_JIT": "1"}, timeout=60).ok()
+    if result.stdout != "True\n":
+        pytest.skip("this Python compiles nothing")
+    waits = [[f.func for f in e.stack] for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")]
+    assert sum("work" in stack for stack in waits) >= 12000
+    assert not [stack for stack in waits if any(re.match("0x|jit", f) for f in stack)]
+
+
 def test_threads_that_python_leaves(run):
     """They wait in calls when it ends, and all that they would show is given back."""
     for _ in range(8):
