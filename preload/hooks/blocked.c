@@ -45,6 +45,16 @@ static const void *lock_of(const struct gt_waiter *waiter)
 }
 
 /*
+ * A thread that waits for a lock of Python's which it took itself waits for a signal, as one in a
+ * condition variable does.
+ */
+static enum gt_lock_kind kind_of(const struct gt_waiter *waiter, const void *lock, uint32_t tid)
+{
+    uint32_t owner = waiter->kind == GT_LOCK_SEM ? gt_owner_of(GT_LOCK_PYSEM, lock) : 0;
+    return owner && owner != tid ? GT_LOCK_PYSEM : waiter->kind;
+}
+
+/*
  * Notes a waiter. The registry is locked: the waiter's thread is still in its wait, and what it
  * waits for exists.
  */
@@ -53,19 +63,19 @@ static void note(const struct gt_waiter *waiter)
     const struct gt_writer *w =
         (const struct gt_writer *)((uintptr_t)waiter->g - offsetof(struct gt_writer, g));
     const void *lock = lock_of(waiter);
-    bool owned = waiter->kind >= GT_LOCK_MUTEX ||
-                 (waiter->kind == GT_LOCK_SEM && gt_owner_of(GT_LOCK_SEM, lock));
+    enum gt_lock_kind kind = kind_of(waiter, lock, w->m);
+    bool owned = kind >= GT_LOCK_MUTEX || (kind == GT_LOCK_SEM && gt_owner_of(kind, lock));
     if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
         return;
     bool readable = is_readable(waiter, lock);
     *at(all.n++) = (struct gt_blocked){.g = waiter->g->id,
                                        .since = waiter->since,
                                        .tid = w->m,
-                                       .kind = waiter->kind,
+                                       .kind = kind,
                                        .timed = waiter->timed,
                                        .again = waiter->again,
                                        .lock = lock,
-                                       .holder = readable ? gt_owner_of(waiter->kind, lock) : 0,
+                                       .holder = readable ? gt_owner_of(kind, lock) : 0,
                                        .shared = readable && gt_shared_is(waiter->kind, lock),
                                        .stack = waiter->g->wait_stack};
 }
@@ -220,8 +230,8 @@ static void link_all(void)
         bool known = b->holder && b->holder != GT_HOLDER_READERS;
         b->next = known ? (int32_t)gt_memo_find(&by_tid, b->holder) - 1 : -1;
         b->cycle = -1;
-        b->gone = known && b->next < 0 && b->kind != GT_LOCK_JOIN && only_holder_ends(b) &&
-                  !b->shared && is_gone(b->holder);
+        b->gone = known && b->next < 0 && b->kind != GT_LOCK_JOIN && b->kind != GT_LOCK_PYSEM &&
+                  only_holder_ends(b) && !b->shared && is_gone(b->holder);
     }
     gt_memo_free(&by_tid);
     for (size_t i = 0; i < all.n; i++)
@@ -254,6 +264,8 @@ void gt_blocked_tell(gt_tell_fn *tell)
     size_t n;
     const struct gt_blocked *b = gt_blocked_now(&n);
     for (size_t i = 0; i < n; i++, b++) {
+        if (b->kind == GT_LOCK_PYSEM && b->cycle < 0 && !gt_owner_of(GT_LOCK_SEM, b->lock))
+            continue; /* its holder is not certain */
         struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
         uint64_t holder_g = b->next >= 0 ? at((size_t)b->next)->g : 0;
         gt_strbuf_add(&t, GT_BLOCKED);

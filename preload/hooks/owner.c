@@ -1,6 +1,7 @@
 /* See owner.h. */
 #include "owner.h"
 
+#include "py_taker.h"
 #include "sem_lock.h"
 
 #include "encoder/base/arch/arch.h"
@@ -72,6 +73,7 @@ uint32_t gt_owner_of(enum gt_lock_kind kind, const void *lock)
     case GT_LOCK_SEM: return here(gt_sem_lock_owner(lock), false);
     case GT_LOCK_GIL: return here(gt_gil_owner(lock), false);
     case GT_LOCK_PYRLOCK: return here(gt_pymutex_rlock_owner(lock), false);
+    case GT_LOCK_PYSEM: return here(gt_py_taker_of(lock), false);
     case GT_LOCK_PI: return gt_glibc_load(lock) & FUTEX_TID_MASK;
     default: return GT_HOLDER_UNKNOWN;
     }

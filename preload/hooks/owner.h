@@ -18,6 +18,7 @@ enum gt_lock_kind {
     GT_LOCK_RWLOCK,  /* pthread_rwlock_t */
     GT_LOCK_GIL,     /* Python's: stacks/gil.h */
     GT_LOCK_PYRLOCK, /* a GT_LOCK_PYMUTEX that names its owner */
+    GT_LOCK_PYSEM,   /* a GT_LOCK_SEM that a thread has taken in Python's code: py_taker.h */
     GT_LOCK_PI,      /* a futex whose word names its owner: FUTEX_LOCK_PI */
     GT_LOCK_JOIN,    /* the end of a thread; the address is its pthread_t */
 };

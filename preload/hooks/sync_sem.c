@@ -5,6 +5,7 @@
  */
 #include "hot.h"
 #include "py_lock.h"
+#include "py_taker.h"
 #include "sem_lock.h"
 #include "wait.h"
 
@@ -35,10 +36,17 @@ static __attribute__((noinline)) void note(const sem_t *sem, bool waited, const 
     gt_hot_taken(sem, since, since ? gt_python_taker(pc) : pc);
 }
 
+static uint32_t own_tid(void)
+{
+    return gt_self ? gt_self->w.m : 0;
+}
+
 static inline int taken(int result, const sem_t *sem, bool waited, const void *pc)
 {
     if (result == 0 && __builtin_expect(gt_hot_is(sem), 0))
         note(sem, waited, pc);
+    if (result == 0 && __builtin_expect(gt_pymutex_is_code(pc), 0))
+        gt_py_taker_takes(sem, own_tid());
     return result;
 }
 
@@ -92,6 +100,7 @@ GT_EXPORT int sem_trywait(sem_t *sem)
 GT_EXPORT int sem_init(sem_t *sem, int shared, unsigned tokens)
 {
     gt_sem_lock_begins(sem, tokens);
+    gt_py_taker_begins(sem);
     return gt_real.sem_init(sem, shared, tokens);
 }
 
@@ -145,7 +154,11 @@ static __attribute__((noinline)) int post_slow(sem_t *sem, const void *lock)
 
 GT_EXPORT int sem_post(sem_t *sem)
 {
-    const void *lock = gt_pymutex_posted(sem, GT_CALLER());
+    const void *lock = NULL;
+    if (__builtin_expect(gt_pymutex_is_code(GT_CALLER()), 0)) {
+        lock = gt_pymutex_posted(sem);
+        gt_py_taker_posts(sem, own_tid());
+    }
     if (__builtin_expect(lock || gt_registry_any(sem) || gt_shared_is_awaited(GT_LOCK_SEM, sem), 0))
         return post_slow(sem, lock);
     return gt_real.sem_post(sem);

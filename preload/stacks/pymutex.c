@@ -15,6 +15,7 @@
 #include <time.h>
 
 struct gt_pymutex_code gt_pymutex_code;
+static _Atomic bool exists; /* the interpreter has such locks */
 
 struct mutex_entry {
     int64_t time_to_be_fair; /* on CLOCK_MONOTONIC, 1 ms after the thread began to wait */
@@ -38,8 +39,9 @@ void gt_pymutex_find(const struct gt_module *module, uint32_t version)
 {
     enum { FIRST = 0x030d, LAST = 0x030f };
     uint32_t minor = version >> 16;
-    bool known = module && minor >= FIRST && minor <= LAST;
+    bool known = module && minor <= LAST;
     atomic_store_explicit(&gt_pymutex_code.size, 0, memory_order_relaxed);
+    atomic_store_explicit(&exists, known && minor >= FIRST, memory_order_relaxed);
     atomic_store_explicit(&gt_pymutex_code.at, known ? module->lo : 0, memory_order_relaxed);
     atomic_store_explicit(&gt_pymutex_code.size, known ? module->hi - module->lo : 0,
                           memory_order_relaxed);
@@ -77,7 +79,8 @@ static const struct wait_entry *record_of(const void *sem, int64_t seconds)
 {
     enum { NEAR = 4096 };
     const struct wait_entry *wait = wait_of(sem);
-    if ((uintptr_t)sem % sizeof(void *) || !can_read_beside(sem, wait, sizeof *wait))
+    if (!atomic_load_explicit(&exists, memory_order_relaxed) || (uintptr_t)sem % sizeof(void *) ||
+        !can_read_beside(sem, wait, sizeof *wait))
         return NULL;
     uintptr_t apart = (uintptr_t)wait->entry - (uintptr_t)wait; /* in an outer frame */
     bool near = apart >= sizeof *wait && apart < NEAR && apart % sizeof(int64_t) == 0;
@@ -97,7 +100,7 @@ const void *gt_pymutex_waited_slow(const void *sem)
                : NULL;
 }
 
-const void *gt_pymutex_posted_slow(const void *sem)
+const void *gt_pymutex_posted(const void *sem)
 {
     enum { YEAR = 365 * 24 * 3600 };
     const struct wait_entry *wait = record_of(sem, YEAR);

@@ -19,7 +19,10 @@
 struct gt_module;
 struct link_map;
 
-/* The code of the module with such an interpreter; without one size is 0. */
+/*
+ * The code of the module with an interpreter, also of one without such locks; size is 0 if there is
+ * none.
+ */
 extern struct gt_pymutex_code {
     _Atomic uintptr_t at, size;
 } gt_pymutex_code;
@@ -29,10 +32,10 @@ void gt_pymutex_find(const struct gt_module *module, uint32_t version);
 
 /*
  * The lock that a semaphore belongs to; NULL: it belongs to none. The caller waits there, or is
- * about to post there, by a function that was called at pc.
+ * about to post there, by a function that Python's code has called.
  */
 const void *gt_pymutex_waited_slow(const void *sem);
-const void *gt_pymutex_posted_slow(const void *sem);
+const void *gt_pymutex_posted(const void *sem);
 
 static inline bool gt_pymutex_is_code(const void *pc)
 {
@@ -43,11 +46,6 @@ static inline bool gt_pymutex_is_code(const void *pc)
 static inline const void *gt_pymutex_waited(const void *sem, const void *pc)
 {
     return __builtin_expect(gt_pymutex_is_code(pc), 0) ? gt_pymutex_waited_slow(sem) : NULL;
-}
-
-static inline const void *gt_pymutex_posted(const void *sem, const void *pc)
-{
-    return __builtin_expect(gt_pymutex_is_code(pc), 0) ? gt_pymutex_posted_slow(sem) : NULL;
 }
 
 /* The lock of a semaphore that gt_pymutex_waited knows, as long as its thread waits there. */
