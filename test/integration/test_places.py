@@ -440,9 +440,13 @@ def test_a_sleep_in_a_request_is_not_idle(traced):
 
 
 @pytest.mark.measured
-def test_who_waits_from_its_beginning_to_the_end_is_idle(traced):
-    trace = traced([SINGLE / "places/layers", "dispatcher"]).ok().trace
-    assert "sem_wait <- await " in IDLE.search(report("top", trace))[3], report("top", trace)
+@pytest.mark.parametrize(
+    "mode, where",
+    [(["dispatcher"], "sem_wait <- await "), (["dispatcher", "ended"], "sem_wait <- await "), (["launcher"], "pthread_join <- main ")],
+)
+def test_who_waits_from_its_beginning_to_its_end_is_idle(traced, mode, where):
+    trace = traced([SINGLE / "places/layers", *mode]).ok().trace
+    assert where in IDLE.search(report("top", trace))[3], report("top", trace)
 
 
 @pytest.mark.measured

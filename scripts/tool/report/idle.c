@@ -51,6 +51,7 @@ struct worker {
     uint64_t from, to;            /* begin and end of that wait */
     uint64_t role;                /* see role_of */
     const char *routine;          /* the routine that `role` belongs to */
+    uint32_t made;                /* threads that it created, and that waited */
 };
 
 /* The sums of a place over all threads that wait there. */
@@ -387,6 +388,8 @@ void gt_idle_note(const struct gt_span *span)
     v->ended += span->ended;
     v->woken += span->by != NULL;
     v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
+    if (!w->last && span->thread->maker)
+        worker_of(span->thread->maker)->made++;
     if (w->last && w->last != v) {
         uint32_t common = common_of(w->last->stack, v->stack);
         w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
@@ -507,12 +510,26 @@ static bool is_missed(const struct gt_trace *trace, const char *variable)
     return false;
 }
 
-/* Whether the thread never had any work: it waits once, in its routine, to the end. */
-static bool is_unused(const struct gt_trace *trace, const struct visits *v)
+/* Whether the thread joins the only thread that it has made. */
+static bool is_launcher(const struct visits *v)
 {
-    uint64_t lived = trace->ns - v->thread->begin;
-    return v->count == 1 && !v->ended && v->ns * 10 > lived * 9 && is_candidate(v) &&
-           !is_missed(trace, v->wanted);
+    return gt_role_of(gt_leaf_of(v->stack)) == GT_ROLE_JOIN && worker_of(v->thread)->made == 1;
+}
+
+/*
+ * Whether the thread never had any work: it waits once, from its beginning to its end, as a thread
+ * that waits for signals, or for the end of a whole program that it has launched. A wait that ends
+ * may be for a start, after which the thread works: then it must be nearly all of the thread's
+ * life.
+ */
+static bool is_unused(const struct gt_trace *trace, const struct visits *v, size_t places)
+{
+    const struct gt_thread_state *t = v->thread;
+    uint64_t lived = (t->ended ? t->end : trace->ns) - t->begin;
+    bool whole = v->woken && v->ns * 100 > lived * 99;
+    bool to_end = !v->ended && places == 1 && v->ns * 10 > lived * 9;
+    bool unused = (whole && is_launcher(v)) || ((whole || to_end) && is_candidate(v));
+    return v->count == 1 && unused && !is_missed(trace, v->wanted);
 }
 
 /*
@@ -527,13 +544,13 @@ static bool is_repeated(const struct visits *v)
 static void judge_thread(const struct gt_trace *trace, struct visits *const *its, size_t n)
 {
     const struct visits *nearest = NULL;
-    bool unused = n == 1 && is_unused(trace, its[0]);
     for (size_t i = 0; i < n; i++) {
         if (is_repeated(its[i]) && is_candidate(its[i]) && (!nearest || is_nearer(its[i], nearest)))
             nearest = its[i];
     }
     for (size_t i = 0; i < n; i++) {
         struct verdict *verdict = verdict_of(its[i]->place);
+        bool unused = is_unused(trace, its[i], n);
         bool idle =
             nearest && is_repeated(its[i]) && is_candidate(its[i]) && !is_nearer(nearest, its[i]);
         unsigned kinds = kinds_on(its[i]->stack);

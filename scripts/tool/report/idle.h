@@ -8,8 +8,9 @@
  *      a lock, a join or a barrier, nor what a rule names (frame_rules.def). A semaphore is a lock
  *      if holds of it are known: threads give back what they took themselves.
  *   2. The thread returns to the place three times or more. Or it does nothing else from its
- *      beginning to the end, as the thread that waits for signals in a runtime. Then no signal for
- *      its condition variable was missed.
+ *      beginning to its end, as the thread that waits for signals in a runtime. Then no signal for
+ *      its condition variable was missed. The only join that is idle is a launcher's: the thread
+ *      has made one thread and waits for it all its life.
  *   3. If a thread comes back to several such places, it rests at the one nearest to its loop,
  *      rather than inside a request. The loop is the function in which the thread stays between
  *      its waits. Nothing tells the loop of a thread that waits at one place only.

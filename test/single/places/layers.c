@@ -1,6 +1,8 @@
 /*
  * Threads below many functions. "pool": a worker waits for jobs, and nowhere else. "sleeper": a
- * thread sleeps in each of its jobs. "dispatcher": a thread waits from its beginning to the end.
+ * thread sleeps in each of its jobs. "dispatcher": a thread waits from its beginning to the end, or
+ * with "ended" as a second argument until the end is signalled. "launcher": the first thread only
+ * waits for another one.
  */
 #include "../../prog/program.h"
 
@@ -26,9 +28,15 @@ static void nap(void)
     usleep(2000);
 }
 
+static void long_nap(void)
+{
+    usleep(100000);
+}
+
 static void await(void)
 {
     sem_wait(&event);
+    pthread_exit(NULL);
 }
 
 /* LAYER(n, m): a function that calls the function m. */
@@ -72,15 +80,21 @@ static void hand_out(void)
 
 int main(int argc, char **argv)
 {
-    bool pool = argc > 1 && strcmp(argv[1], "pool") == 0;
-    bool sleeper = argc > 1 && strcmp(argv[1], "sleeper") == 0;
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } modes[] = {{"pool", take}, {"sleeper", nap}, {"launcher", long_nap}, {"dispatcher", await}};
+    int mode = 0;
+    while (argc < 2 || strcmp(argv[1], modes[mode].name) != 0)
+        mode++;
     pthread_t t;
-    pthread_create(&t, NULL, run, pool ? take : sleeper ? nap : await);
-    if (pool)
+    pthread_create(&t, NULL, run, modes[mode].run);
+    if (modes[mode].run == take)
         hand_out();
-    if (pool || sleeper)
-        pthread_join(t, NULL);
-    else
-        usleep(300000);
-    return 0;
+    if (modes[mode].run == await)
+        usleep(500000);
+    if (modes[mode].run == await && argc == 2)
+        return 0;
+    sem_post(&event);
+    return pthread_join(t, NULL);
 }
