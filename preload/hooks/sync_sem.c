@@ -45,9 +45,14 @@ static inline int taken(int result, const sem_t *sem, bool waited, const void *p
 {
     if (result == 0 && __builtin_expect(gt_hot_is(sem), 0))
         note(sem, waited, pc);
+    return result;
+}
+
+/* Python takes a lock that is free by sem_trywait. */
+static inline void taken_by_python(int result, const sem_t *sem, const void *pc)
+{
     if (result == 0 && __builtin_expect(gt_pymutex_is_code(pc), 0))
         gt_py_taker_takes(sem, own_tid());
-    return result;
 }
 
 static int timed_out(struct gt_wait *wait, int result, const struct gt_timeout *end)
@@ -65,20 +70,23 @@ static struct gt_wait begin(enum gt_hook hook, const sem_t *sem, const void *loc
                 : gt_wait_begin_lock(hook, GT_LOCK_SEM, sem, end);
 }
 
-#define TAKE(name, tests, valid, parameters, arguments, when)         \
-    GT_EXPORT int name parameters                                     \
-    {                                                                 \
-        if (!(valid))                                                 \
-            return gt_real.name arguments;                            \
-        if (take(sem, tests))                                         \
-            return taken(0, sem, false, GT_CALLER());                 \
-        struct gt_timeout end = when;                                 \
-        const void *lock = gt_pymutex_waited(sem, GT_CALLER());       \
-        GT_WAIT(wait) = begin(GT_HOOK_##name, sem, lock, &end);       \
-        int result = timed_out(&wait, gt_real.name arguments, &end);  \
-        if (lock && result == 0)                                      \
-            gt_py_lock_waited(sem, lock, GT_CALLER());                \
-        return lock ? result : taken(result, sem, true, GT_CALLER()); \
+#define TAKE(name, tests, valid, parameters, arguments, when)        \
+    GT_EXPORT int name parameters                                    \
+    {                                                                \
+        if (!(valid))                                                \
+            return gt_real.name arguments;                           \
+        if (take(sem, tests))                                        \
+            return taken(0, sem, false, GT_CALLER());                \
+        struct gt_timeout end = when;                                \
+        const void *lock = gt_pymutex_waited(sem, GT_CALLER());      \
+        GT_WAIT(wait) = begin(GT_HOOK_##name, sem, lock, &end);      \
+        int result = timed_out(&wait, gt_real.name arguments, &end); \
+        if (lock && result == 0)                                     \
+            gt_py_lock_waited(sem, lock, GT_CALLER());               \
+        if (lock)                                                    \
+            return result;                                           \
+        taken_by_python(result, sem, GT_CALLER());                   \
+        return taken(result, sem, true, GT_CALLER());                \
     }
 
 TAKE(sem_wait, true, true, (sem_t * sem), (sem), gt_timeout_none())
@@ -94,6 +102,7 @@ GT_EXPORT int sem_trywait(sem_t *sem)
     int r = gt_real.sem_trywait(sem);
     if (r != 0)
         gt_wait_tried(GT_LOCK_SEM, sem);
+    taken_by_python(r, sem, GT_CALLER());
     return taken(r, sem, false, GT_CALLER());
 }
 
