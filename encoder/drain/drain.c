@@ -276,8 +276,9 @@ void gt_drain_run(void)
             if (is_alone_at(now))
                 break;
             int64_t ns = idle_ns(now);
+            uint64_t begin = gt_clock_monotonic_raw();
             gt_buffers_sleep(ns);
-            int64_t late = (int64_t)(gt_clock_monotonic_raw() - now) - ns;
+            int64_t late = (int64_t)(gt_clock_monotonic_raw() - begin) - ns;
             gt_account_note_late(late > 0 ? (uint64_t)late : 0);
         }
         gt_recording_give_up();

@@ -14,10 +14,11 @@ static bool read_row(struct gt_bytes *bytes, struct gt_account_row *row)
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         row->used.of[i] = row->used.known & gt_used_bit(i) ? gt_get_varint(bytes) : 0;
     row->cpus = row->used.known & GT_KNOWN_CPUS ? gt_get_varint(bytes) : 0;
-    if (row->used.known & GT_KNOWN_HALTS)
-        row->halts = (struct gt_halts){.throttled = gt_get_varint(bytes),
-                                       .throttled_ns = gt_get_varint(bytes),
-                                       .stopped_ns = gt_get_varint(bytes)};
+    if (row->used.known & GT_KNOWN_HALTS) {
+        row->halts.throttled = gt_get_varint(bytes);
+        row->halts.throttled_ns = gt_get_varint(bytes);
+        row->halts.stopped_ns = gt_get_varint(bytes);
+    }
     return row->used.known && row->used.known < 64u << GT_USED_FIRST && !bytes->bad;
 }
 
@@ -52,6 +53,13 @@ void gt_account_rows_free(struct gt_account_rows *rows)
     free(rows->row);
     free(rows->queue.at);
     *rows = (struct gt_account_rows){0};
+}
+
+void gt_halts_cut(struct gt_halts *halts, uint64_t part, uint64_t whole)
+{
+    uint64_t *const of[] = {&halts->throttled, &halts->throttled_ns, &halts->stopped_ns};
+    for (size_t i = 0; i < sizeof of / sizeof *of && part < whole; i++)
+        *of[i] = (uint64_t)((double)*of[i] * ((double)part / (double)whole) + 0.5);
 }
 
 void gt_usage_cut(struct gt_usage *used, uint64_t part, uint64_t whole)

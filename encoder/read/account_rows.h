@@ -19,6 +19,9 @@ struct gt_account_row {
  */
 void gt_usage_cut(struct gt_usage *used, uint64_t part, uint64_t whole);
 
+/* Reduces halts to a part of the time, in proportion. */
+void gt_halts_cut(struct gt_halts *halts, uint64_t part, uint64_t whole);
+
 /* The rows that were read and not yet reported. Zero-initialised. */
 struct gt_account_rows {
     struct gt_account_row *row;

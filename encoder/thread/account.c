@@ -462,7 +462,7 @@ static void put_own(void)
         !(side.all || side.buf || side.used > HEAD || side.late_ns))
         return;
     struct gt_halts halts = halts_since();
-    used.known |= halts.throttled || halts.stopped_ns ? GT_KNOWN_HALTS : 0;
+    used.known |= halts.throttled || halts.throttled_ns || halts.stopped_ns ? GT_KNOWN_HALTS : 0;
     uint64_t at = gt_clock_now(), cpu = own_cpu();
     used.of[GT_USED_CPU] = more(cpu, side.cpu);
     side.cpu = cpu;

@@ -365,16 +365,26 @@ static const char *const programs_own[] = {
     "alphasort", "alphasort64", "versionsort", "versionsort64"};
 enum { PROGRAMS_OWN = sizeof programs_own / sizeof *programs_own };
 
-struct gt_libc gt_libc;
+struct gt_libc gt_libc = {
+#define GT_LIBC(name) .name = (__typeof__(&name))(void (*)(void))resolve_##name,
+    GT_LIBCS
+#undef GT_LIBC
+};
 
-/* A sanitizer must know of each thread and of each handler of a signal: there the real ones. */
+/*
+ * Finds libc's functions, called when the real ones are known. With a sanitizer takes those
+ * instead: it must see each thread and each signal handler.
+ */
 static void find_libcs(void)
 {
     bool sanitized = gt_sanitizer_allocates();
-#define GT_LIBC(name)                                                 \
-    gt_libc.name = (__typeof__(gt_libc.name))gt_libc_function(#name); \
-    if (sanitized || !gt_libc.name)                                   \
-        gt_libc.name = gt_real.name;
+    void *found;
+#define GT_LIBC(name)                                   \
+    found = sanitized ? NULL : gt_libc_function(#name); \
+    found = found ? found : find_late(GT_HOOK_##name);  \
+    found = found ? found : find(GT_HOOK_##name);       \
+    if (found)                                          \
+        gt_libc.name = (__typeof__(gt_libc.name))found;
     GT_LIBCS
 #undef GT_LIBC
     void *jump = gt_libc_function("longjmp"),
@@ -391,12 +401,12 @@ void gt_real_resolve(void)
         return;
     if (!atomic_exchange(&begun, true)) {
         gt_elf_bind_imports(programs_own, PROGRAMS_OWN);
-        find_libcs();
         allocate_early();
     }
     do_without();
     find_all();
     find_old();
+    find_libcs();
     gt_glibc_init();
     const char *names[GT_UPWARD_HIDE_MAX + OPTIONAL];
     hide(names, atomic_exchange(&found, true) ? 0 : gt_upward.resolved(names));

@@ -96,7 +96,7 @@ extern struct gt_real gt_real;
 
 /*
  * libc's own functions, for what the library does for itself: the real ones may be another
- * preload's. Known once gt_real_resolve has begun.
+ * preload's. May be called at any time, as gt_real.
  */
 #define GT_LIBCS                \
     GT_LIBC(pthread_create)     \

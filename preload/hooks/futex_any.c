@@ -5,6 +5,8 @@
 
 #include "encoder/base/sparse.h"
 
+#include <string.h>
+
 enum { ROOM = 512 };
 
 static struct entry {
@@ -50,6 +52,13 @@ void gt_futex_any_remove(const void *gate)
         /* release: pairs with gt_futex_any_add, whose futex comes after this NULL */
         atomic_store_explicit(&table[i].gate, NULL, memory_order_release);
     }
+}
+
+void gt_futex_any_after_fork(void)
+{
+    memset(table, 0, entries() * sizeof *table);
+    atomic_store(&used, 0);
+    atomic_store(&gt_futex_any_count, 0);
 }
 
 void gt_futex_any_wake(const struct gt_wake *wake)

@@ -31,5 +31,8 @@ static inline bool gt_futex_any_waits(void)
 void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned n);
 void gt_futex_any_remove(const void *gate);
 
+/* In a forked child, where no thread waits. */
+void gt_futex_any_after_fork(void);
+
 /* Ends waits at the gates of the futex wake->addr, of wake->max threads at most. */
 void gt_futex_any_wake(const struct gt_wake *wake);

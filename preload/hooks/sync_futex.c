@@ -54,8 +54,8 @@ static int ask(const long a[WORDS], int command, long second, long value)
 static struct gt_timeout end_of(const long a[WORDS])
 {
     const struct timespec *time = (const struct timespec *)a[3];
-    clockid_t clock = a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
+    clockid_t clock = (int)a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    if (((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
         return gt_timeout_for(time);
     return gt_timeout_at(clock, time);
 }
@@ -68,7 +68,7 @@ static bool is_part(const struct raw *r, const long a[WORDS])
 {
     const struct timespec *time = (const struct timespec *)a[3];
     const struct gt_module *m;
-    return (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && time &&
+    return ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && time &&
            (m = gt_modules_now((uintptr_t)r->from)) && strstr(m->path, "/libc++.so") &&
            gt_can_read(time, sizeof *time) && time->tv_sec == 2 && !time->tv_nsec;
 }
@@ -233,7 +233,7 @@ static long futex2_requeue(const struct raw *r)
                            r->a[3],
                            (long)two[1].address,
                            (long)two[0].value};
-    if (!r->a[1] && is_futex2(two[0].flags & two[1].flags, a[5], 0))
+    if (!(unsigned)r->a[1] && is_futex2(two[0].flags & two[1].flags, a[5], 0))
         requeue(a, FUTEX_CMP_REQUEUE);
     return call(r);
 }
@@ -242,7 +242,7 @@ static long futex_waitv(const struct raw *r)
 {
     const struct gt_futex *futexes = (const struct gt_futex *)r->a[0];
     unsigned n = (unsigned)r->a[1];
-    if (!gt_recording() || !n || n > GT_FUTEX_ANY_MOST || r->a[2] ||
+    if (!gt_recording() || !n || n > GT_FUTEX_ANY_MOST || (unsigned)r->a[2] ||
         !gt_can_read(futexes, n * sizeof *futexes))
         return call(r);
     struct gt_timeout end = gt_timeout_at((clockid_t)r->a[4], (const struct timespec *)r->a[3]);

@@ -75,8 +75,10 @@ static struct gt_wait begin(enum gt_hook hook, const sem_t *sem, const void *loc
     {                                                                \
         if (!(valid))                                                \
             return gt_real.name arguments;                           \
-        if (take(sem, tests))                                        \
+        if (take(sem, tests)) {                                      \
+            taken_by_python(0, sem, GT_CALLER());                    \
             return taken(0, sem, false, GT_CALLER());                \
+        }                                                            \
         struct gt_timeout end = when;                                \
         const void *lock = gt_pymutex_waited(sem, GT_CALLER());      \
         GT_WAIT(wait) = begin(GT_HOOK_##name, sem, lock, &end);      \

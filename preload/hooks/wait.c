@@ -139,9 +139,11 @@ __attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struc
     if (on) {
         t->frame = wait->frame;
         t->jumped = false;
-        if (may_have_holder(what->kind, wait->lock = gt_lock_at(what->addr)))
-            gt_hot_touch(what->kind, wait->lock, gt_clock_now(),
-                         gt_owner_of(what->kind, wait->lock));
+        const void *lock = gt_lock_at(what->addr);
+        if (may_have_holder(what->kind, lock)) {
+            wait->lock = lock;
+            gt_hot_touch(what->kind, lock, gt_clock_now(), gt_owner_of(what->kind, lock));
+        }
     } else if (open) {
         gt_thread_resume(t, GT_HOOK_PATIENCE_NS);
     }

@@ -66,20 +66,31 @@ void gt_fork_end(unsigned held)
 }
 
 static __thread unsigned held_over_fork;
-static __thread uint64_t since; /* trace time */
+static __thread uint64_t since;  /* trace time */
+static __thread unsigned nested; /* forks within that fork, as in a handler of a library's */
 
 /* libc calls this one last, and after_libc_forked first: what lies between them is its fork. */
 static void before_libc_forks(void)
 {
     GT_KEEP_ERRNO;
-    held_over_fork = gt_fork_begin();
+    unsigned held = gt_fork_begin();
+    if (held & NESTED) {
+        nested++;
+        return;
+    }
+    held_over_fork = held;
     since = gt_clock_now();
 }
 
 static void after_libc_forked(void)
 {
     GT_KEEP_ERRNO;
+    if (nested) {
+        nested--;
+        return;
+    }
     gt_fork_end(held_over_fork);
+    held_over_fork = 0;
     gt_upward.forked(since);
     since = 0; /* this handler may be called without the other one: attached in the middle */
 }
@@ -89,8 +100,8 @@ static void in_libcs_child(void)
 {
     GT_KEEP_ERRNO;
     gt_fork_give_back(held_over_fork);
+    held_over_fork = nested = 0;
     become_child();
-    began = 0;
 }
 
 void gt_fork_watch(void)

@@ -22,6 +22,7 @@
 #include "preload/hooks/brief.h"
 #include "preload/hooks/contention.h"
 #include "preload/hooks/file_locks.h"
+#include "preload/hooks/futex_any.h"
 #include "preload/hooks/registry.h"
 #include "preload/hooks/signalled.h"
 #include "preload/stacks/python_stack.h"
@@ -41,6 +42,7 @@ static void (*const state[])(void) = {
 
     gt_met_after_fork,        /* no thread has yet to be met */
     gt_registry_after_fork,   /* no thread waits */
+    gt_futex_any_after_fork,  /* nor for any of several futexes */
     gt_file_locks_after_fork, /* the parent holds the locks on files */
     gt_signalled_reset,       /* no thread has signalled */
     gt_brief_reset,           /* none has waited briefly */

@@ -3,6 +3,7 @@
 
 #include "layouts.h"
 #include "python_stack.h"
+#include "routine.h"
 #include "unwind.h"
 
 #include "encoder/base/arch/arch.h"
@@ -225,6 +226,7 @@ void gt_capture_init(void)
         gt_log("no stacks: they cannot be walked here");
     gt_call_stack = stack_of_call;
     gt_stacks_same_code = gt_modules_same;
+    gt_routine_init();
     gt_python_init();
 }
 

@@ -26,10 +26,15 @@ static const struct gt_module *module_of(const void *addr)
     return gt_modules_now((uint64_t)(uintptr_t)addr);
 }
 
-static bool is_libstdcxx(const char *path)
+static bool is_library(const char *path, const char *begins)
 {
     const char *base = strrchr(path, '/');
-    return base && strncmp(base, "/libstdc++.so", 13) == 0;
+    return base && strncmp(base, begins, strlen(begins)) == 0;
+}
+
+static bool is_libstdcxx(const char *path)
+{
+    return is_library(path, "/libstdc++.so");
 }
 
 static size_t unknown(void *block)
@@ -40,18 +45,23 @@ static size_t unknown(void *block)
 
 typedef size_t size_of(void *block);
 
+/* The allocator's function for the size of a block from operator new. */
+static size_of *size_of_block = unknown;
+
 /*
- * The allocator's function for the size of a block that operator new returned. A program's own
- * operator new, or malloc, may come without it: then libc's would read what is no block of libc's.
+ * A program may have its own operator new, or malloc, without such a function: libc's would misread
+ * the block. Modules that are loaded later come behind those that are there: a libstdc++ among them
+ * has the first operator new only if there is none yet.
  */
-static size_of *find_size_of(void)
+void gt_routine_init(void)
 {
     static const char name[] = "malloc_usable_size";
     const struct link_map *in = gt_elf_definer(name), *definer = gt_elf_definer("_Znwm");
-    bool fits = in && in == gt_elf_definer("malloc") && definer &&
-                (definer == in || is_libstdcxx(definer->l_name));
+    bool fits = in && in == gt_elf_definer("malloc") &&
+                (!definer || definer == in || is_libstdcxx(definer->l_name));
     void *found = fits ? gt_elf_function(in, name) : NULL;
-    return found ? (size_of *)found : unknown;
+    if (found)
+        size_of_block = (size_of *)found;
 }
 
 static bool is_in_libstdcxx(const void *code)
@@ -63,11 +73,7 @@ static bool is_in_libstdcxx(const void *code)
 /* The state's last word that points into code: the tuple's head, a function pointer. */
 static const void *last_code_pointer(void *const *state)
 {
-    static size_of *_Atomic known;
-    size_of *size = atomic_load_explicit(&known, memory_order_relaxed);
-    if (!size)
-        atomic_store_explicit(&known, size = find_size_of(), memory_order_relaxed);
-    size_t words = size((void *)state) / sizeof *state;
+    size_t words = size_of_block((void *)state) / sizeof *state;
     for (size_t i = words; i-- > 1;) {
         if (module_of(state[i]))
             return state[i];
@@ -75,17 +81,20 @@ static const void *last_code_pointer(void *const *state)
     return NULL;
 }
 
-/* Whether libc++ is there. Looked up anew when modules have come or gone. */
+/* Whether libc++ is there, or was. Looked up anew when modules have come. */
 static bool has_libcxx(void)
 {
-    static _Atomic uint64_t known; /* from bit 1 on the epoch of the modules, plus 1 */
-    uint64_t now = (uint64_t)gt_modules_epoch() + 1;
-    uint64_t last = atomic_load_explicit(&known, memory_order_relaxed);
-    if (last >> 1 != now) {
-        last = now << 1 | (gt_elf_definer("_ZNSt3__115__thread_structC1Ev") != NULL);
-        atomic_store_explicit(&known, last, memory_order_relaxed);
+    static _Atomic uintptr_t known; /* the module added last; bit 0: the answer */
+    const struct gt_module *last = gt_modules_last();
+    uintptr_t was = atomic_load_explicit(&known, memory_order_relaxed);
+    if ((was & ~(uintptr_t)1) != (uintptr_t)last) {
+        const struct gt_module *m = last;
+        while (m && !is_library(m->path, "/libc++.so"))
+            m = m->next;
+        was = (uintptr_t)last | (m != NULL);
+        atomic_store_explicit(&known, was, memory_order_relaxed);
     }
-    return last & 1;
+    return was & 1;
 }
 
 /* Whether a function is at the address, not data. */

@@ -45,11 +45,11 @@ const char *gt_stat_of(pid_t pid, char *text, size_t size)
     return end ? end + 1 : NULL;
 }
 
-bool gt_is_stopped(pid_t pid)
+char gt_is_stopped(pid_t pid)
 {
     char text[512];
     const char *stat = gt_stat_of(pid, text, sizeof text);
-    return stat && (stat[1] == 'T' || stat[1] == 't');
+    return stat && (stat[1] == 'T' || stat[1] == 't') ? stat[1] : 0;
 }
 
 /* Whether the file `name` of a cgroup has the word. */

@@ -254,10 +254,16 @@ static _Noreturn void cannot_find(pid_t pid, uint32_t command, int error)
  * when it goes on. */
 static void cannot_ask_halted(pid_t pid)
 {
-    if (gt_is_stopped(pid))
+    char how = gt_is_stopped(pid);
+    if (how == 't')
+        FAIL(pid, "is stopped by a debugger, and does not answer: let the debugger continue it");
+    if (how)
         FAIL(pid, "is stopped, and does not answer: kill -CONT %d", pid);
     if (gt_is_frozen(pid))
-        FAIL(pid, "is frozen by its cgroup, and does not answer until that is thawed");
+        FAIL(pid,
+             "is frozen by its cgroup (see /proc/%d/cgroup), and does not answer: thaw the cgroup, "
+             "and repeat the command",
+             pid);
 }
 
 /* Says why a program with one thread did not carry out the command. */

@@ -415,13 +415,15 @@ def test_stopped(tmp_path, how):
     if group:
         (group / "cgroup.procs").write_text(str(program.pid))
     begin = time.monotonic()
-    (group / "freezer.state").write_text("FROZEN") if group else os.kill(program.pid, signal.SIGSTOP)
-    time.sleep(3)
-    (group / "freezer.state").write_text("THAWED") if group else os.kill(program.pid, signal.SIGCONT)
-    seconds = time.monotonic() - begin
-    program.end()
-    if group:
-        group.rmdir()
+    try:
+        (group / "freezer.state").write_text("FROZEN") if group else os.kill(program.pid, signal.SIGSTOP)
+        time.sleep(3)
+    finally:
+        (group / "freezer.state").write_text("THAWED") if group else os.kill(program.pid, signal.SIGCONT)
+        seconds = time.monotonic() - begin
+        program.end()
+        if group:
+            group.rmdir()
     stopped = ns_of(line(tmp_path / "t.out", "stopped").split(",")[0]) / 1e9
     assert 1.9 < stopped <= seconds, (stopped, seconds)
     found = [f["finding"] for f in report(tmp_path / "t.out", "why")["findings"]]

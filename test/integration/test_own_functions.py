@@ -58,6 +58,14 @@ def test_what_we_import():
 
 
 @in_assembly
+def test_calls_are_seen(tmp_path):
+    """Of a function that is called before all others are bound."""
+    library = own_functions.build(tmp_path, "own.so", "-fPIC", "-shared", but=own_functions.PROGRAMS_OWN - {"__errno_location"})
+    result = proc.traced([PROGRAMS / "threads", "4"], tmp_path / "t.out", env={"LD_PRELOAD": f"{LIBRARY} {library}"}).ok()
+    assert "libgotrace.so calls __errno_location\n" in result.stderr
+
+
+@in_assembly
 @with_switches
 def test_in_the_program(program, tmp_path, switches):
     result = check([program, "4"], tmp_path / "t.out", **switches)

@@ -95,12 +95,14 @@ def like_libcxx(tmp_path_factory):
     return [row for row in top(trace, "--idle=none") if row[2] != "sched"], routines
 
 
+@pytest.mark.measured
 def test_a_wait_of_libcxx_is_one_wait(like_libcxx):
     """The library wakes the thread every 2 s to look at the variable."""
     ((ns, count, kind, _),) = [row for row in like_libcxx[0] if re.match(r"futex wait <- until_woken\(\) ", row[3])]
     assert count == 1 and ns > 2.1e9 and kind == "sync"
 
 
+@pytest.mark.measured
 def test_a_wait_of_libcxx_that_nobody_ends(like_libcxx):
     """The thread finds the variable changed after 2 s. What it does then is no part of the wait."""
     rows = {row[3].split(" (")[0]: row for row in like_libcxx[0] if "until_changed" in row[3]}

@@ -83,6 +83,7 @@ def test_events_are_true(tmp_path, format):
 
 
 @pytest.mark.needs("unshare")
+@pytest.mark.measured
 def test_time_namespace(tmp_path):
     """Events of perf have the host's clock, which is ten days behind here: a thread still has no CPU when it sleeps."""
     namespace = ["unshare", "--time", "--fork", "--monotonic", "864000", "--boottime", "864000"]

@@ -35,7 +35,7 @@ def names():
     return functions & set(symbols(LIBRARY, "undefined"))
 
 
-def build(folder, name, *flags):
-    """Compiles the functions, but for those above, to the file `name` in the folder."""
-    (folder / "names.h").write_text("".join(f"NAME({name})\n" for name in sorted(names() - PROGRAMS_OWN)))
+def build(folder, name, *flags, but=PROGRAMS_OWN):
+    """Compiles the functions, but for some, to the file `name` in the folder."""
+    (folder / "names.h").write_text("".join(f"NAME({name})\n" for name in sorted(names() - but)))
     return proc.compile(SOURCES / "own_functions/own.c", folder / name, *FLAGS, f"-I{folder}", *flags)

@@ -238,6 +238,7 @@ static void begin(size_t i, bool hosts)
     in->all = gt_rewriting_begin(&(struct gt_rewriting){.trace = &in->trace,
                                                         .to = UINT64_MAX,
                                                         .together = true,
+                                                        .no_halts = i > 0,
                                                         .later = a->later,
                                                         .process = name_process(in, hosts),
                                                         .same_boot = !hosts,

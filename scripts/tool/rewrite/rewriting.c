@@ -285,6 +285,9 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     cut.at = gt_ts_of(end);
     cut.length = end - begin;
     gt_usage_cut(&cut.used, cut.length, length);
+    gt_halts_cut(&cut.halts, cut.length, length);
+    if (gt_all->wanted.no_halts)
+        cut.used.known &= ~GT_KNOWN_HALTS;
     gt_writing_account(&cut);
 }
 

@@ -18,7 +18,8 @@ struct gt_rewriting {
     struct gt_holdings *holdings; /* lock holds that become tasks; NULL: none do */
     /* When several traces are merged, whole: */
     bool together;
-    uint64_t later;      /* ns from the beginning of the written trace to this one's */
+    bool no_halts;  /* leaves out how long the process was halted: another trace says it, too */
+    uint64_t later; /* ns from the beginning of the written trace to this one's */
     const char *process; /* prefix of names of threads and locks; NULL: names stay as they are */
     bool same_boot;      /* all traces are of one boot: shared locks have one name in all */
     struct gt_wakings *wakings; /* its events that ended waits, and which */

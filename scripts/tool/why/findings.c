@@ -672,8 +672,9 @@ static void look_for_preemption(const struct look *l)
 /* No thread ran meanwhile, but their states say computing, or whatever they were at. */
 static void look_for_stops(const struct look *l)
 {
-    uint64_t ns = l->sections->graph->threads.halts.stopped_ns;
-    if ((double)ns < from_on.stopped * l->length)
+    const struct gt_graph *graph = l->sections->graph;
+    uint64_t ns = graph->threads.halts.stopped_ns; /* in the whole trace */
+    if ((double)ns < from_on.stopped * (double)graph->trace.ns)
         return;
     add(l, "stopped", "info", GT_NO_TIME,
         "Stopped: for %s in all the whole process stood still, by a signal such as SIGSTOP, by a "

@@ -235,7 +235,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
         (*hops)++;
         return at;
     }
-    if (step && was_asked(w, step) && !lost) {
+    if (step && !lost && was_asked(w, step)) {
         (*hops)++;
         return at;
     }
