@@ -50,8 +50,8 @@ uint64_t gt_clock_units(uint64_t ns);
 extern int (*gt_clock_read)(clockid_t clock, struct timespec *ts);
 
 /*
- * CLOCK_MONOTONIC of the host. In a time namespace it may be another in a forked child than in its
- * parent, and is not the one that perf takes the times of events from.
+ * CLOCK_MONOTONIC of the host, in ns. The process's own CLOCK_MONOTONIC is not used: in a time
+ * namespace a forked child's may differ from its parent's, and perf's times are the host's.
  */
 uint64_t gt_clock_monotonic_raw(void);
 

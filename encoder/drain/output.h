@@ -46,9 +46,9 @@ int gt_output_descriptor(void);
 void gt_output_set_limit(uint64_t bytes);
 
 /*
- * From here on a regular file that another process has changed since then is opened no more, as if
- * that process were writing to it: it is no trace of an earlier run. By the time of day; 0: it is
- * overwritten.
+ * From now on gt_output_open does not overwrite a regular file that is not empty and was changed at
+ * since_ns (time of day) or later, unless it is our own last file: another process of this run may
+ * have written it. It takes another name. 0: such files are overwritten, too.
  */
 void gt_output_spare(uint64_t since_ns);
 

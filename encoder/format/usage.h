@@ -55,9 +55,11 @@ static inline unsigned gt_used_bit(int number)
 
 /* How long something kept the process as a whole from running. */
 struct gt_halts {
-    uint64_t throttled;    /* times that the CPU quota of its cgroup, or of one above, ran out */
-    uint64_t throttled_ns; /* the time of that, of all CPUs together */
-    uint64_t stopped_ns;   /* in which our thread did not run although its sleep was over */
+    /* how often the CPU quota of the process's cgroup, or of a cgroup above it, ran out */
+    uint64_t throttled;
+    uint64_t throttled_ns; /* how long threads were kept from CPUs, summed over CPUs */
+    /* how long the drain thread did not run after its sleep had ended, without waiting for a CPU */
+    uint64_t stopped_ns;
 };
 
 struct gt_usage {

@@ -373,7 +373,7 @@ static void lend(struct gt_threads *all, uint64_t p, const struct gt_stream *to)
 
 /*
  * Whether a sleep is a part of a wait for another thread: libc++ up to version 21 waits at a
- * std::barrier, and up to today for a semaphore with a timeout, by sleeping until it is over.
+ * std::barrier, and up to LLVM 22 for a semaphore with a timeout, by sleeping until it is over.
  */
 static bool sleeps_in_wait(const struct gt_callers *stack)
 {

@@ -20,7 +20,8 @@ typedef bool gt_usage_fn(uint32_t tid, unsigned wanted, struct gt_usage *usage);
 
 /* What the kernel counts of the process, and of the caller's time in run queues; see gt_halts. */
 struct gt_halts_count {
-    uint64_t group; /* a hash of the cgroup's path: the counts are of another one if it changes */
+    /* a hash of the cgroup's path. If it changes, the counts before belong to another cgroup. */
+    uint64_t group;
     uint64_t throttled, throttled_ns, queue_ns;
 };
 typedef void gt_halts_fn(struct gt_halts_count *count); /* zeros: not known */

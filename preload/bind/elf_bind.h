@@ -1,4 +1,4 @@
-/* Rebinds calls between modules that the loader bound by symbol tables, and ours to libc. */
+/* Rebinds calls between modules, and binds this library's own calls to libc. */
 #pragma once
 
 #include <link.h>

@@ -357,9 +357,9 @@ bool gt_real_is_resolved(void)
     return atomic_load(&resolved);
 }
 
-/* What we import and leave bound to what the program would call. */
+/* Imports that stay bound to the program's functions. */
 static const char *const programs_own[] = {
-    /* part of a hook: the program's own call. A sanitizer must know who has a lock. */
+    /* Hooks make these calls for the program. A sanitizer must see which thread has a lock. */
     "pthread_rwlock_tryrdlock", "pthread_spin_trylock", "ftrylockfile", "fork",
     /* addresses that are compared with what the program passes to scandir */
     "alphasort", "alphasort64", "versionsort", "versionsort64"};

@@ -51,10 +51,10 @@ static void place(pthread_t thread)
 }
 
 /*
- * Whether the descriptor is a message queue. The kernel takes every close of a queue's descriptor,
- * also of a copy, for the process's wish to have no more mq_notify. Numbers and their names are of
- * Linux's ipc/mqueue.c. A size is asked for first: fstatfs is more likely to be forbidden by a
- * filter of system calls.
+ * Whether the descriptor is a message queue. When any descriptor of a queue is closed, even a copy
+ * in another table, the kernel ends the process's mq_notify (mqueue_flush_file in Linux's
+ * ipc/mqueue.c). Checks the size first: a seccomp filter is more likely to forbid fstatfs than
+ * fstat.
  */
 static bool is_queue(int fd)
 {

@@ -221,8 +221,8 @@ static void add_throttled(const char *group, struct gt_halts_count *count)
 }
 
 /*
- * The path of the process's cgroup that has the controller "cpu": of a line ":cpu,cpuacct:/path" in
- * /proc/PID/cgroup, that is of version 1, else of the line "0::/path". NULL: there is none.
+ * Finds the path of the process's cgroup in the text of /proc/PID/cgroup: in version 1 in the line
+ * ":cpu,cpuacct:/path", in version 2 in the line "0::/path". NULL: there is none.
  */
 static char *find_group(char *text, const char **mount)
 {
@@ -249,7 +249,8 @@ void gt_usage_halts(struct gt_halts_count *count)
     group = find_group(text, &mount);
     for (const char *c = group; c && *c; c++)
         count->group = gt_hash_mix(count->group, (unsigned char)*c);
-    /* The quota may be that of a cgroup above. The root is a container's own in a namespace. */
+    /* A cgroup above may have the quota, so all of them are read. In a cgroup namespace the root is
+     * the container's cgroup. */
     for (end = group ? group + (group[1] ? strlen(group) : 0) : NULL; end;
          end = strrchr(group, '/')) {
         *end = 0;

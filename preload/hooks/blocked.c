@@ -45,8 +45,8 @@ static const void *lock_of(const struct gt_waiter *waiter)
 }
 
 /*
- * A thread that waits for a lock of Python's which it took itself waits for a signal, as one in a
- * condition variable does.
+ * A thread that waits for a Python lock that it holds itself waits for another thread's signal, as
+ * in a condition variable. It is no waiter for a holder.
  */
 static enum gt_lock_kind kind_of(const struct gt_waiter *waiter, const void *lock, uint32_t tid)
 {

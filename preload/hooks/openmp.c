@@ -55,8 +55,8 @@ void gt_omp_wait_end(struct gt_omp_wait *w)
     gt_omp_self.wait = NULL;
 }
 
-/* The wait of the calling worker for a region's end, then its idleness. NULL: it records nothing.
- */
+/* The calling worker's record of its wait for a region's end, and of its idleness after that. NULL:
+ * the thread records nothing. */
 static struct gt_omp_wait *workers_wait(void)
 {
     static struct gt_arena arena;

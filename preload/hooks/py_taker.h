@@ -34,7 +34,8 @@ static inline uint32_t gt_py_taker_state(const void *sem)
     return (entry ^ gt_py_taker_entry(sem, 0)) >> 32 ? 0 : (uint32_t)entry;
 }
 
-/* No other thread writes meanwhile for the same lock, unless it is posted to as a signal. */
+/* No other thread writes an entry for this lock meanwhile, unless it releases the lock as a signal.
+ */
 static inline void gt_py_taker_set(const void *sem, uint32_t state)
 {
     atomic_store_explicit(gt_py_taker_slot(sem), gt_py_taker_entry(sem, state),

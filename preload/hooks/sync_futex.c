@@ -214,7 +214,7 @@ static long futex2_wait(const struct raw *r)
     return is_futex2(r->a[3], r->a[1], r->a[2]) ? futex(r, a) : call(r);
 }
 
-/* Unlike futex(2) it wakes no waiter if it is told so. */
+/* With nr 0, futex_wake wakes no thread; futex(2) would wake one. */
 static long futex2_wake(const struct raw *r)
 {
     if ((int)r->a[2] && r->a[1] && is_futex2(r->a[3], 0, r->a[1]))

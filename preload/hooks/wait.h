@@ -70,7 +70,8 @@ static inline void gt_wait_tried(enum gt_lock_kind kind, const void *lock)
 void gt_wait_keep(struct gt_wait *wait, const void *addr);
 
 /*
- * As gt_wait_keep, but the thread may as well go on: its next call of any hook then ends the wait.
+ * Like gt_wait_keep, for a thread that may not call the hook again. The thread's next call of any
+ * other hook then ends the wait.
  */
 void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr);
 bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what);

@@ -30,7 +30,10 @@ bool gt_descent_is_descendant(const char *path);
  */
 bool gt_descent_has_left(const char *path);
 
-/* When the first process began, or the first that knows; after gt_descent_is_descendant. */
+/*
+ * When the first process of this run began. If that one did not say (an older library): when the
+ * first process that did began. Valid after gt_descent_is_descendant.
+ */
 uint64_t gt_descent_since(void);
 
 /* Whether this process descends from another one, which the user started. Valid from the start. */

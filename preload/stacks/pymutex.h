@@ -20,8 +20,8 @@ struct gt_module;
 struct link_map;
 
 /*
- * The code of the module with an interpreter, also of one without such locks; size is 0 if there is
- * none.
+ * The code of the module with Python's interpreter, whether or not that version has such locks.
+ * size 0: there is no interpreter, or it is newer than 3.15.
  */
 extern struct gt_pymutex_code {
     _Atomic uintptr_t at, size;

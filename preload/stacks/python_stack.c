@@ -599,7 +599,10 @@ static bool is_interpreter(uint64_t pc)
     return pc - 1 - python.interpreter < python.interpreter_size;
 }
 
-/* The calls from this one on, as name_frames: the walk has not come to their native frames. */
+/*
+ * Writes the pcs of this call and of all outer calls, like name_frames. For calls whose native
+ * frames the walk has not reached.
+ */
 static uint32_t name_rest(struct chain *c, struct call *call, uint64_t *to, uint32_t max)
 {
     uint32_t kept = 0, named;

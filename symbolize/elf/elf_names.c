@@ -49,8 +49,8 @@ static struct table read_table(const struct link_map *map, bool all)
     return t;
 }
 
-/* Does not call strcmp: it may be that of AddressSanitizer, which may not have found libc's yet, or
- * the program's. */
+/* Does not call strcmp. The loader may have bound it to the program's, or to AddressSanitizer's,
+ * which may not have found libc's yet. */
 static bool are_same(const char *a, const char *b)
 {
     while (*a && *a == *b)

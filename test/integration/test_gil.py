@@ -364,7 +364,7 @@ for t in threads: t.join()
 """
 
 
-def test_who_waits_for_a_signal_is_in_no_deadlock(python, traced):
+def test_threads_that_wait_for_a_signal_are_in_no_deadlock(python, traced):
     result = traced([python, "-c", LONG], env={"GOTRACE_HANG": "100ms"}).ok()
     assert "DEADLOCK" not in result.stderr and "DEADLOCK" not in proc.run([GOTRACE, "top", result.trace]).ok().stdout
 

@@ -446,7 +446,7 @@ def test_a_sleep_in_a_request_is_not_idle(traced):
     "mode, where",
     [(["dispatcher"], "sem_wait <- await "), (["dispatcher", "ended"], "sem_wait <- await "), (["launcher"], "pthread_join <- main ")],
 )
-def test_who_waits_from_its_beginning_to_its_end_is_idle(traced, mode, where):
+def test_a_thread_that_waits_from_beginning_to_end_is_idle(traced, mode, where):
     trace = traced([SINGLE / "places/layers", *mode]).ok().trace
     assert where in IDLE.search(report("top", trace))[3], report("top", trace)
 

@@ -184,7 +184,7 @@ def firefox_weighed(profile, thread):
 
 
 def firefox_painted(profile, thread):
-    """The same as a timeline without CPU time shows it: half way between two samples it goes over to the second; those at the end it leaves out."""
+    """Like firefox_weighed, for a timeline without CPU time: half way between two samples the timeline goes over to the second sample, and it leaves out samples at the end."""
     sums, samples, end = collections.Counter(), thread["samples"], profile["meta"]["profilingEndTime"]
     shown = [(time, stack) for time, stack in zip(samples["time"], samples["stack"]) if time < end]
     bounds = [shown[0][0], *((a + b) / 2 for (a, _), (b, _) in zip(shown, shown[1:])), shown[-1][0]] if shown else []

@@ -14,17 +14,17 @@
  *   3. If a thread comes back to several such places, it rests at the one nearest to its loop,
  *      rather than inside a request. The loop is the function in which the thread stays between
  *      its waits. Nothing tells the loop of a thread that waits at one place only.
- *   4. A place deep below the loop may be the input of a request, or a sleep in one. A call into
- *      the kernel does not tell. A wait that another thread of the trace ends does tell: by 6. So
- *      depth excludes a place only if most of its waits end in another way. A pool may have any
- *      number of layers above the place where its workers wait.
+ *   4. A wait deep below the loop may be a request's own input or sleep. If another thread of the
+ *      trace ended the wait, rule 6 decides. Otherwise depth decides: such a place is not idle if
+ *      most of its waits ended without a known waker. A pool may have any number of layers above
+ *      the place where its workers wait.
  *   5. No other thread waits meanwhile for a lock that the thread holds.
  *   6. The thread gets work there: no answer, no room in a queue, no slot.
  *      A wake-up is an answer if the waiter created the waker. It is one, too, if threads with
  *      the waiter's routine were first to wake threads with the waker's: a worker is woken before
  *      it wakes others. A wake-up gives back a slot, or a turn, if the waker has the waiter's
- *      routine and got the slot when it waited there. But nobody waits long for a slot that
- *      nobody has: a queue's lock, which workers give each other for a moment, is no slot.
+ *      routine and got the slot when it waited there. A thread waits long for a slot only while
+ *      others have all slots. A queue's lock that workers hand on for a moment is no slot.
  *
  * A wait that the end of the trace cuts is never idle if what it waits for has an owner, or if
  * another thread then waits for a lock that this thread holds.

@@ -55,8 +55,8 @@ static bool has_timeout(const struct gt_call_row *row, const struct gt_call *cal
 }
 
 /*
- * Whether that place on the stack belongs to libc's own function, as sleep(3) has one: below it are
- * no addresses to return to but libc's. A stale address of the program's counts, too.
+ * Whether the address is in the frame of libc's own function, as in sleep(3): all return addresses
+ * below it are libc's. A stale return address into the program makes the answer false.
  */
 static bool is_of_libc(const struct gt_still *still, const struct gt_call *call, uint64_t at)
 {

@@ -36,7 +36,7 @@ static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint
 
 enum { LONG_PART = 20 }; /* of the interval */
 
-/* Whether the thread did nothing when the first process ended but wait, as for that end. */
+/* Whether the thread was only waiting when the first process ended, probably for that end. */
 static bool rests_at(const struct gt_graph *graph, uint32_t thread, uint64_t end)
 {
     enum { EARLY_PART = 4 }; /* the process may have told it on its way out */
@@ -46,8 +46,8 @@ static bool rests_at(const struct gt_graph *graph, uint32_t thread, uint64_t end
 }
 
 /*
- * Whether the run ends with that main thread: other processes go on, such as Python's resource
- * tracker, but end soon, or only waited for its end.
+ * Whether the run ends with that main thread. Other processes may live on if they end soon, or only
+ * waited for its end (Python's resource tracker).
  */
 static bool ends_run(const struct gt_graph *graph, uint32_t main, uint64_t from, uint64_t to)
 {

@@ -669,7 +669,10 @@ static void look_for_preemption(const struct look *l)
         gt_section_name(l->sections, row->section), who_had(l, delays));
 }
 
-/* No thread ran meanwhile, but their states say computing, or whatever they were at. */
+/*
+ * While the process is stopped no thread runs, but the trace shows each thread in the state it had
+ * before.
+ */
 static void look_for_stops(const struct look *l)
 {
     const struct gt_graph *graph = l->sections->graph;
@@ -679,7 +682,8 @@ static void look_for_stops(const struct look *l)
     add(l, "stopped", "info", GT_NO_TIME,
         "Stopped: for %s in all the whole process stood still, by a signal such as SIGSTOP, by a "
         "debugger or in a frozen cgroup.\n"
-        "  That time counts as part of what its threads did when it began.",
+        "  Each thread's time in the stop counts as whatever the thread was doing when the stop "
+        "began.",
         gt_duration(ns));
 }
 

@@ -48,8 +48,8 @@ static uint32_t ended_in(const struct gt_graph *graph, const struct gt_lane *wai
 }
 
 /*
- * Whether the step may have ended with a child: by the signal that its end sends, or as its end of
- * a pipe was closed. The thread calls waitpid then.
+ * Whether a child's end may have ended the step: by SIGCHLD, or by closing the child's end of a
+ * pipe.
  */
 static bool may_end_with_child(const struct gt_graph *graph, const struct gt_step *s)
 {
@@ -73,8 +73,9 @@ static void note_wait(struct latest *l, const struct gt_step *s)
 }
 
 /*
- * The child that ended the call of waitpid or the like; or the wait just before it; or the one
- * before that, where the child was ending when its parent came to read the end of its output.
+ * Returns the child that ended waitpid. If waitpid did not block, or no child is known to have
+ * ended meanwhile: the child that ended during the parent's last wait, or during the wait before
+ * that.
  */
 static uint32_t child_of(const struct gt_graph *graph, const struct gt_lane *lane,
                          const struct gt_step *s, const struct latest *l)

@@ -1,7 +1,7 @@
 /*
  * Waits that no thread is known to have ended: for input, a signal, a cancellation. Another thread
- * may have ended them by a call that no event tells of, such as a close or a short write. When it
- * came to wait for the thread then, tells.
+ * may have ended such a wait by a call without an event (a close, a short write). The clue is the
+ * moment at which that thread began to wait for this one.
  */
 #pragma once
 
@@ -12,8 +12,8 @@ bool gt_rest_before(const struct gt_graph *graph, uint32_t thread, uint64_t at,
                     struct gt_step *rest);
 
 /*
- * Whether the step is such a wait, and the asker ended it by what it sent just before it came to
- * wait itself, at `at`. The step's end may be off by that part of its length.
+ * Whether the step is such a wait, and the asker ended it by something that it sent just before it
+ * began to wait, at `at`. The step may end up to 1/`part` of its length before or after `at`.
  */
 bool gt_rest_was_asked(const struct gt_graph *graph, uint32_t asker, uint64_t at,
                        const struct gt_step *rest, uint64_t part);

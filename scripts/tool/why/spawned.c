@@ -48,7 +48,7 @@ static int by_begin(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* The call of another process that was there last when the lane began; NULL: none was. */
+/* The last spawning call, in another process, that began before the lane. NULL: there is none. */
 static const struct spawn *call_for(const struct spawns *found, const struct gt_graph *graph,
                                     const struct gt_lane *lane)
 {
