@@ -14,7 +14,7 @@ PROGRAMS_OWN = {
     *("pthread_rwlock_tryrdlock", "pthread_spin_trylock", "ftrylockfile", "fork"),
     # compared with what the program passes to scandir, never called
     *("alphasort", "alphasort64", "versionsort", "versionsort64"),
-    # called before all others are bound, by hooks that constructors of the program's libraries call
+    # may be called before all others are bound, by hooks that constructors of libraries call
     "__errno_location",
 }
 
