@@ -1,7 +1,7 @@
 /*
  * Threads in calls of all kinds, each call from a chain of functions that tells which one it is,
  * while generations change as fast as they can: `chains <how> <changes> <threads>`. After so many
- * changes it ends, as `how` says; see main.
+ * changes, and ENOUGH calls, it ends, as `how` says; see main.
  *
  * A stack is right when it reads: the call; call_<call>; functions digit_<0-7>; routine_<0-3>. The
  * digits but for the innermost, the call's number and the routine's add up to the innermost digit,
@@ -10,7 +10,7 @@
 #include "../prog/program.h"
 #include <sys/timerfd.h>
 
-enum { DEPTH_MAX = 24, CALLS = 8, ROUTINES = 4, ON_STACK = 20, ALTSTACK = 32 << 10 };
+enum { DEPTH_MAX = 24, CALLS = 8, ROUTINES = 4, ON_STACK = 20, ENOUGH = 1000, ALTSTACK = 32 << 10 };
 #define NOINLINE __attribute__((noinline))
 
 struct worker {
@@ -23,6 +23,7 @@ struct worker {
 };
 
 static atomic_int stop;
+static atomic_int returned; /* calls of all threads */
 static int on_altstack;
 static int null;
 static sem_t sem;
@@ -133,6 +134,7 @@ static void choose(struct worker *w, int routine)
         for (int i = 0; !stop && (!w->stack || i < ON_STACK); i++) { \
             choose(w, n);                                            \
             DOWN(w, 0);                                              \
+            returned++;                                              \
         }                                                            \
         return NULL;                                                 \
     }
@@ -224,7 +226,7 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     if (strcmp(how, "signals") == 0 || on_altstack)
         storm();
-    for (int i = 0; i < changes; i++)
+    for (int i = 0; i < changes || returned < ENOUGH; i++)
         execv("/nowhere", none); /* all earlier records are in the file first */
     if (strcmp(how, "crash") == 0)
         raise(SIGSEGV);

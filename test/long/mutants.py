@@ -51,7 +51,7 @@ MUTANTS = {
     ),
     "futex": (
         "a wake-up says it is another call's", "sync_futex.c",
-        "gt_wake_slow(&(struct gt_wake){.hook = leaf,", "gt_wake_slow(&(struct gt_wake){.hook = (leaf, GT_HOOK_sem_post),", WAITS,
+        "struct gt_wake wake = {.hook = leaf,", "struct gt_wake wake = {.hook = (leaf, GT_HOOK_sem_post),", WAITS,
     ),
     "read": (
         "it shows as a wait for the network", "calls.def",
