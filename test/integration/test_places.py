@@ -452,6 +452,27 @@ def test_a_thread_that_waits_from_beginning_to_end_is_idle(traced, mode, where):
 
 
 @pytest.mark.measured
+@pytest.mark.parametrize("where, awaited", [("thread", "joined"), ("process", "reaped")])
+def test_who_is_woken_only_by_its_timer_is_idle(tmp_path, where, awaited):
+    """Unless another thread waits for the end of the thread or process: then it waits for the timeouts."""
+    trace = tmp_path / "t.out"
+    for mode in where, awaited:
+        proc.run([GOTRACE, "-f", "-o", trace, "--", SINGLE / "places/timers", mode]).ok()
+        rows = [row[3] for row in top(trace, "--kind=sync,network") if re.search(r"<- (wait|poll)_", row[3])]
+        assert any("_with_timeout " in row for row in rows) if mode == awaited else not rows, (mode, report("top", trace))
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("mode", ["serves", "asks"])
+def test_requests_from_outside_are_work_however_deep_they_are_read(traced, mode):
+    """Who connects to nobody only reads requests; who has asked reads answers."""
+    trace = traced([SINGLE / "places/connections", mode]).ok().trace
+    read = [row for row in top(trace, "--kind=network") if row[3].startswith("read <- read_one ")]
+    taken = [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- take ")]
+    assert bool(read) == (mode == "asks") and not taken, report("top", trace)
+
+
+@pytest.mark.measured
 @pytest.mark.parametrize("lock", [[], ["semaphore"]], ids=["mutex", "semaphore"])
 def test_a_sleep_with_a_lock_is_not_idle(traced, lock):
     """A thread whose lock another one waits for is not idle; one that sleeps without a lock is."""

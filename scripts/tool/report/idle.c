@@ -25,7 +25,9 @@ enum {
     LEAST_OUTSIDE_PART =
         20,                 /* most time with a slot per time without: else workers pass work on; */
     NAMED_OUTSIDE_PART = 4, /* the same limit if functions are named as a producer's */
-    TOGETHER_NS = 100000    /* within this time, several wake-ups by one thread are one broadcast */
+    TOGETHER_NS = 100000,   /* within this time, several wake-ups by one thread are one broadcast */
+    LIFE_PERCENT = 95,      /* a thread that rests so much of its life had nothing else to do */
+    OWED_PERCENT = 10       /* unless another thread waits for its end so much of its life */
 };
 
 /* The visits of one thread to one place. */
@@ -37,6 +39,7 @@ struct visits {
     uint64_t ended, woken;              /* waits that ended; of these, by a thread of the trace */
     uint64_t got, gave;     /* when it last went on, and when it woke a thread alike; or 0 */
     uint64_t had;           /* when it had got what it gave; or 0 */
+    uint64_t first, last;   /* when the first wait there began, and the last one */
     uint64_t awaited;       /* ns in which others waited for a lock that it held */
     uint64_t moves[DEPTHS]; /* moves to another place, by the number of common functions */
     const struct gt_thread_state *thread;
@@ -64,6 +67,8 @@ struct verdict {
 
 static struct {
     bool off;
+    bool accepts, connects;       /* the program accepts connections, or makes some */
+    const struct gt_trace *trace; /* from gt_idle_decide on */
     struct visits *first;
     struct worker **worker;     /* by thread number; or NULL */
     size_t workers;             /* room in `worker` */
@@ -74,6 +79,8 @@ static struct {
     struct gt_memo common;      /* own functions common to two stacks, + 1 */
     struct gt_memo ways;        /* of a call, + 1 */
     struct gt_memo idle_ns;     /* by thread: ns of each kind */
+    struct gt_memo joined;      /* by thread: ns in which another one waited for its end */
+    struct gt_memo reaping; /* by thread, and of all (0): ns in which it waited for a child's end */
 } all;
 
 void gt_idle_option(const char *value)
@@ -226,8 +233,11 @@ static struct visits *visits_of(const struct gt_span *span)
                              .thread = span->thread,
                              .kind = span->kind,
                              .way = way_of(gt_leaf_of(span->stack)),
+                             .first = span->from,
                              .place = place};
         all.first = v;
+        all.accepts |= strncmp(gt_leaf_of(span->stack), "accept", 6) == 0;
+        all.connects |= strcmp(gt_leaf_of(span->stack), "connect") == 0;
         verdict_of(place)->threads++;
     }
     return v;
@@ -364,6 +374,24 @@ static bool is_at(const struct visits *v, const struct gt_span *span)
     return v && v->stack == span->stack && v->kind == span->kind;
 }
 
+static uint64_t *ns_at(struct gt_memo *memo, uint64_t g)
+{
+    return gt_need(gt_memo_at(memo, g));
+}
+
+/* Notes that the thread waits for another thread's end, or for a child's. */
+static void note_owed(const struct gt_span *span)
+{
+    const char *call = gt_leaf_of(span->stack);
+    uint64_t joined = span->by ? span->by->g : span->ended ? 0 : span->thread->wanted.holder;
+    if (gt_waits_for_child(call)) {
+        *ns_at(&all.reaping, span->thread->g) += span->ns;
+        *ns_at(&all.reaping, 0) += span->ns;
+    } else if (gt_role_of(call) == GT_ROLE_JOIN && joined) {
+        *ns_at(&all.joined, joined) += span->ns;
+    }
+}
+
 void gt_idle_note(const struct gt_span *span)
 {
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
@@ -377,6 +405,9 @@ void gt_idle_note(const struct gt_span *span)
                                                 : visits_of(span);
     v->count++;
     v->ns += span->ns;
+    v->last = span->from;
+    if (v->way == NEVER)
+        note_owed(span);
     if (gt_is_for_token(span))
         v->way = NEVER;
     if (span->by && v->way == WORK && is_handed(span)) {
@@ -475,34 +506,48 @@ static bool is_shallow(const struct visits *v, unsigned kinds)
            below_loop(v) <= (events ? BELOW_EVENTS : BELOW_LOOP);
 }
 
+/* Whether the thread can get work there, and holds nobody up meanwhile. */
+static bool is_for_work(const struct visits *v)
+{
+    if (v->way == NEVER || kinds_on(v->stack) & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
+        answers_of(v) * 2 > v->count - v->handed)
+        return false;
+    return v->kind != GT_SYNC || (v->thread->g != 1 && !is_main(v->stack));
+}
+
 /* Whether the place alone allows that a thread rests there. */
 static bool is_candidate(const struct visits *v)
 {
-    unsigned kinds = kinds_on(v->stack);
-    if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
-        answers_of(v) * 2 > v->count - v->handed)
-        return false;
-    if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
-        return false;
-    return is_shallow(v, kinds);
+    return is_for_work(v) && is_shallow(v, kinds_on(v->stack));
+}
+
+/* Whether the thread waits for events, and the input is there when it reads what they announce. */
+static bool is_announced(const struct visits *read, const struct visits *events)
+{
+    return events->way == EVENTS && read->way != EVENTS && read->kind == GT_NETWORK &&
+           read->ns * 100 < events->ns * (100 - LIFE_PERCENT);
 }
 
 /*
  * Whether the thread rests at a rather than at b, if only at one of them. It rests rather in a wait
- * than in a sleep, rather near its loop, and rather where it gets fewer answers.
+ * than in a sleep or in a read that does not wait, rather near its loop, and rather where it gets
+ * fewer answers.
  */
 static bool is_nearer(const struct visits *a, const struct visits *b)
 {
     if ((a->way == SLEEP) != (b->way == SLEEP))
         return b->way == SLEEP;
+    if (is_announced(a, b) || is_announced(b, a))
+        return is_announced(b, a);
     if (below_loop(a) != below_loop(b))
         return below_loop(a) < below_loop(b);
     return answers_of(b) * a->count > answers_of(a) * b->count + a->count * b->count / 2;
 }
 
 /* Whether a signal on the variable found no waiter: a thread that waits now may have missed it. */
-static bool is_missed(const struct gt_trace *trace, const char *variable)
+static bool is_missed(const char *variable)
 {
+    const struct gt_trace *trace = all.trace;
     for (size_t i = 0; variable && i < trace->n_signals; i++) {
         if (trace->signals[i].vain && strcmp(trace->signals[i].name, variable) == 0)
             return true;
@@ -516,20 +561,50 @@ static bool is_launcher(const struct visits *v)
     return gt_role_of(gt_leaf_of(v->stack)) == GT_ROLE_JOIN && worker_of(v->thread)->made == 1;
 }
 
+static uint64_t life_of(const struct gt_thread_state *t)
+{
+    return (t->ended ? t->end : all.trace->ns) - t->begin;
+}
+
 /*
  * Whether the thread never had any work: it waits once, from its beginning to its end, as a thread
- * that waits for signals, or for the end of a whole program that it has launched. A wait that ends
- * may be for a start, after which the thread works: then it must be nearly all of the thread's
- * life.
+ * that waits for signals, or for the end of a whole program that it has launched. A wait that
+ * another thread ends may be for a start, after which the thread works: then it must be nearly all
+ * of the thread's life.
  */
-static bool is_unused(const struct gt_trace *trace, const struct visits *v, size_t places)
+static bool is_unused(const struct visits *v, size_t places)
 {
-    const struct gt_thread_state *t = v->thread;
-    uint64_t lived = (t->ended ? t->end : trace->ns) - t->begin;
+    uint64_t lived = life_of(v->thread);
     bool whole = v->woken && v->ns * 100 > lived * 99;
     bool to_end = !v->ended && places == 1 && v->ns * 10 > lived * 9;
-    bool unused = (whole && is_launcher(v)) || ((whole || to_end) && is_candidate(v));
-    return v->count == 1 && unused && !is_missed(trace, v->wanted);
+    bool launcher = v->woken && v->ns * 100 > lived * LIFE_PERCENT && is_launcher(v);
+    bool unused = launcher || ((whole || to_end) && is_candidate(v));
+    return v->count == 1 && unused && !is_missed(v->wanted);
+}
+
+/*
+ * Whether another thread waits for the thread's end, or for the end of its process. A process whose
+ * maker is not known may be the child of any process that waits for one.
+ */
+static bool is_owed(const struct visits *v)
+{
+    const struct gt_thread_state *t = v->thread;
+    uint64_t owed = gt_memo_find(&all.joined, t->g);
+    if (is_main(v->stack))
+        owed += gt_memo_find(&all.reaping, t->maker ? t->maker->g : 0);
+    return t->g == 1 || owed * 100 > life_of(t) * OWED_PERCENT;
+}
+
+/* The place nearest to the loop among those where fn() is true; or NULL. */
+static const struct visits *nearest_of(struct visits *const *its, size_t n,
+                                       bool (*fn)(const struct visits *))
+{
+    const struct visits *nearest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (fn(its[i]) && (!nearest || is_nearer(its[i], nearest)))
+            nearest = its[i];
+    }
+    return nearest;
 }
 
 /*
@@ -541,23 +616,96 @@ static bool is_repeated(const struct visits *v)
     return v->count >= (v->way == LISTEN || loop ? 1 : TIMES);
 }
 
-static void judge_thread(const struct gt_trace *trace, struct visits *const *its, size_t n)
+static bool is_returned_to(const struct visits *v)
 {
-    const struct visits *nearest = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (is_repeated(its[i]) && is_candidate(its[i]) && (!nearest || is_nearer(its[i], nearest)))
-            nearest = its[i];
+    return is_repeated(v) && is_candidate(v);
+}
+
+/*
+ * Whether the place can be one where the thread rests all its life: no sleep, and no read; and no
+ * wait for a start, which is over soon and comes once. Of a wait that other threads can end, depth
+ * says nothing: a request does not take all of a thread's life.
+ */
+static bool is_for_life(const struct visits *v)
+{
+    uint64_t little = life_of(v->thread) * (100 - LIFE_PERCENT) / 100;
+    bool waits = v->kind == GT_SYNC || v->way == EVENTS || v->way == LISTEN;
+    return waits && (is_repeated(v) || v->ns > little) &&
+           (v->kind == GT_SYNC ? is_for_work(v) : is_candidate(v));
+}
+
+/* Whether the thread may have missed its signal, and waits for it without a limit. */
+static bool waits_in_vain(const struct visits *v)
+{
+    const char *call = gt_leaf_of(v->stack);
+    bool limited = strstr(call, "timed") || strstr(call, "clock");
+    return v->ended < v->count && !limited && is_missed(v->wanted);
+}
+
+/*
+ * The place where a thread rests nearly all its life, and nobody waits for its end: it keeps house
+ * at intervals, or waits for an order that comes once; or NULL. Its waits may be at several places
+ * as near to the loop, as one with a timeout and one without.
+ */
+static const struct visits *home_of(struct visits *const *its, size_t n)
+{
+    const struct visits *home = nearest_of(its, n, is_for_life);
+    uint64_t ns = 0, ended = 0, woken = 0;
+    for (size_t i = 0; home && i < n; i++) {
+        if (!is_for_life(its[i]) || is_nearer(home, its[i]))
+            continue;
+        if (waits_in_vain(its[i]))
+            return NULL;
+        ns += its[i]->ns;
+        ended += its[i]->ended;
+        woken += its[i]->woken;
     }
+    bool told = ended == woken; /* no timeout, and nothing from outside, ended a wait */
+    bool life = home && ns * 100 > life_of(home->thread) * LIFE_PERCENT;
+    return life && (told || !is_owed(home)) ? home : NULL;
+}
+
+/*
+ * The place where the thread gets its input, in a program that accepts connections and makes none;
+ * or NULL. All input then is requests, however deep the layers that read it. The first thread may
+ * read files.
+ */
+static const struct visits *intake_of(struct visits *const *its, size_t n)
+{
+    const struct visits *intake = NULL;
+    uint64_t ns = 0;
     for (size_t i = 0; i < n; i++) {
-        struct verdict *verdict = verdict_of(its[i]->place);
-        bool unused = is_unused(trace, its[i], n);
-        bool idle =
-            nearest && is_repeated(its[i]) && is_candidate(its[i]) && !is_nearer(nearest, its[i]);
-        unsigned kinds = kinds_on(its[i]->stack);
-        bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && its[i]->way != NEVER;
-        ruled |= its[i]->way == PARKED;
-        if (is_repeated(its[i]) || ruled || unused)
-            *(idle || ruled || unused ? &verdict->idle : &verdict->not_idle) += its[i]->count;
+        const struct visits *v = its[i];
+        if (v->kind != GT_NETWORK || v->thread->g == 1 || !is_repeated(v) || !is_for_work(v))
+            continue;
+        intake = intake && intake->ns > v->ns ? intake : v;
+        ns += v->ns;
+    }
+    bool only = intake && intake->ns * 100 > ns * LIFE_PERCENT;
+    return only && all.accepts && !all.connects ? intake : NULL;
+}
+
+/* Whether the thread comes there when a connection is over, for the next one. */
+static bool is_above(const struct visits *v, const struct visits *intake)
+{
+    return is_candidate(v) && v->way != SLEEP && v->last > intake->first &&
+           below_loop(v) < below_loop(intake);
+}
+
+static void judge_thread(struct visits *const *its, size_t n)
+{
+    const struct visits *nearest = nearest_of(its, n, is_returned_to);
+    const struct visits *home = home_of(its, n), *intake = intake_of(its, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct visits *v = its[i];
+        struct verdict *verdict = verdict_of(v->place);
+        unsigned kinds = kinds_on(v->stack);
+        bool idle = nearest && is_returned_to(v) && !is_nearer(nearest, v);
+        bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && v->way != NEVER;
+        ruled |= v->way == PARKED || v == intake || is_unused(v, n) ||
+                 (intake && is_above(v, intake)) || (home && is_for_life(v) && !is_nearer(home, v));
+        if (is_repeated(v) || ruled)
+            *(idle || ruled ? &verdict->idle : &verdict->not_idle) += v->count;
     }
 }
 
@@ -576,6 +724,7 @@ static int by_thread(const void *a, const void *b)
 /* Judges thread by thread. A place is idle if more waits there are idle than not. */
 void gt_idle_decide(const struct gt_trace *trace)
 {
+    all.trace = trace;
     size_t n = 0;
     for (const struct visits *v = all.first; v; v = v->next)
         n++;
@@ -587,7 +736,7 @@ void gt_idle_decide(const struct gt_trace *trace)
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from; to < n && list[to]->thread == list[from]->thread;)
             to++;
-        judge_thread(trace, list + from, to - from);
+        judge_thread(list + from, to - from);
     }
     free(list);
     for (const struct visits *v = all.first; v; v = v->next) {
