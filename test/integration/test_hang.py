@@ -54,7 +54,7 @@ def test_process_that_waits_for_its_child(traced, argv, what):
     assert int(result.stdout) > 0, result  # the program ran
     why = report("why", result.trace)
     assert why["path"]["rows"][0]["what"].startswith(what)
-    assert why["answer"].startswith(("Limited by another process: main waited for the end of a child in", "Limited by the sender of a signal: main"))
+    assert why["answer"].startswith(("Limited by another process: main waited for the end of a child in", "Idle: main waited for a signal in"))
     assert "took half" not in why["answer"] and not [its for its in why["what_if"] if its.get("section", {}).get("what", "").startswith(what)]
     text = proc.run([GOTRACE, "why", result.trace]).ok().stdout
     (child,) = result.trace.parent.glob(f"{result.trace.name}.*")

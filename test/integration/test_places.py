@@ -472,6 +472,24 @@ def test_requests_from_outside_are_work_however_deep_they_are_read(traced, mode)
     assert bool(read) == (mode == "asks") and not taken, report("top", trace)
 
 
+@pytest.mark.parametrize("how", ["family", "alone"])
+def test_a_process_that_only_waits_for_signals_is_idle(tmp_path, how):
+    """What its children do is what takes the time: `why` says so, or where their traces are."""
+    trace, program = tmp_path / "t.out", SINGLE / "places/master"
+    if how == "family":
+        proc.run([GOTRACE, "-f", "-o", trace, "--", program]).ok()
+    else:
+        proc.traced([program], trace, env={"GOTRACE_CHILDREN": "all"}).ok()
+    assert "sigsuspend <- main (master.c:" in IDLE.search(report("top", trace))[3], report("top", trace)
+    assert not [row for row in top(trace) if row[3].startswith("sigsuspend")]
+    why = json.loads(report("why", "--json", trace))
+    if how == "family":
+        assert why["path"]["rows"][0]["function"] == "work", why["path"]
+    else:
+        assert why["answer"].startswith("Idle: main waited for a signal in"), why["answer"]
+        assert f"gotrace why {trace}.PID" in why["answer"]
+
+
 @pytest.mark.measured
 @pytest.mark.parametrize("lock", [[], ["semaphore"]], ids=["mutex", "semaphore"])
 def test_a_sleep_with_a_lock_is_not_idle(traced, lock):
