@@ -472,6 +472,21 @@ def test_requests_from_outside_are_work_however_deep_they_are_read(traced, mode)
     assert bool(read) == (mode == "asks") and not taken, report("top", trace)
 
 
+@pytest.mark.measured
+def test_reads_of_what_events_announce_are_no_rest(traced):
+    """They do not wait; the wait for events does, farther from the loop."""
+    trace = traced([SINGLE / "places/connections", "events"], env={"GOTRACE_SYSCALLS": "all"}).ok().trace
+    assert "epoll_wait <- wait_below (connections.c:" in IDLE.search(report("top", trace))[3], report("top", trace)
+
+
+@pytest.mark.measured
+def test_a_process_that_only_waits_for_its_children_to_do_the_work_is_idle(tmp_path):
+    """It waits for events and signals from its beginning to its end, though it is the first process."""
+    trace = tmp_path / "t.out"
+    proc.run([GOTRACE, "-f", "-o", trace, "--", SINGLE / "places/master", "events"]).ok()
+    assert "ppoll <- main (master.c:" in IDLE.search(report("top", trace))[3], report("top", trace)
+
+
 @pytest.mark.parametrize("how", ["family", "alone"])
 def test_a_process_that_only_waits_for_signals_is_idle(tmp_path, how):
     """What its children do is what takes the time: `why` says so, or where their traces are."""

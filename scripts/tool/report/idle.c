@@ -582,9 +582,16 @@ static bool is_unused(const struct visits *v, size_t places)
     return v->count == 1 && unused && !is_missed(v->wanted);
 }
 
+/* Whether the thread has threads or processes that do the work, and does not ask for it itself. */
+static bool has_made_others(const struct gt_thread_state *t)
+{
+    return worker_of(t)->made && !all.connects;
+}
+
 /*
  * Whether another thread waits for the thread's end, or for the end of its process. A process whose
- * maker is not known may be the child of any process that waits for one.
+ * maker is not known may be the child of any process that waits for one. For the end of the first
+ * process the user waits.
  */
 static bool is_owed(const struct visits *v)
 {
@@ -592,7 +599,7 @@ static bool is_owed(const struct visits *v)
     uint64_t owed = gt_memo_find(&all.joined, t->g);
     if (is_main(v->stack))
         owed += gt_memo_find(&all.reaping, t->maker ? t->maker->g : 0);
-    return t->g == 1 || owed * 100 > life_of(t) * OWED_PERCENT;
+    return (t->g == 1 && !has_made_others(t)) || owed * 100 > life_of(t) * OWED_PERCENT;
 }
 
 /* The place nearest to the loop among those where fn() is true; or NULL. */
@@ -667,8 +674,7 @@ static const struct visits *home_of(struct visits *const *its, size_t n)
 
 /*
  * The place where the thread gets its input, in a program that accepts connections and makes none;
- * or NULL. All input then is requests, however deep the layers that read it. The first thread may
- * read files.
+ * or NULL. All input then is requests, however deep the layers that read it.
  */
 static const struct visits *intake_of(struct visits *const *its, size_t n)
 {
@@ -676,7 +682,7 @@ static const struct visits *intake_of(struct visits *const *its, size_t n)
     uint64_t ns = 0;
     for (size_t i = 0; i < n; i++) {
         const struct visits *v = its[i];
-        if (v->kind != GT_NETWORK || v->thread->g == 1 || !is_repeated(v) || !is_for_work(v))
+        if (v->kind != GT_NETWORK || v->way == LISTEN || !is_repeated(v) || !is_for_work(v))
             continue;
         intake = intake && intake->ns > v->ns ? intake : v;
         ns += v->ns;

@@ -30,7 +30,9 @@
  *   7. Instead of 2: waits at the place, and at places as near to the loop, are nearly all of the
  *      thread's life. Such a thread keeps house at intervals, or its process is woken only by its
  *      timer. But if another thread or process waits for its end meanwhile, it waits for these
- *      timeouts, too.
+ *      timeouts, too. The user waits for the end of the first process: it is idle so only if it
+ *      has others that do the work. After a wait for events, a read that finds its input there is
+ *      no place to rest.
  *
  * A wait that the end of the trace cuts is never idle if what it waits for has an owner, or if
  * another thread then waits for a lock that this thread holds.

@@ -1,7 +1,8 @@
 /*
  * A thread reads below ten functions. "serves": it reads requests from those who have connected to
  * the program, one connection after the other, and between them it waits for the next one. "asks":
- * it has connected to another process itself, and reads answers.
+ * it has connected to another process itself, and reads answers. "events": the first thread waits
+ * for events of a pair of sockets a few functions below its loop, and reads them in the loop.
  */
 #include "../../prog/program.h"
 
@@ -49,6 +50,14 @@ static __attribute__((noinline)) bool below(int functions, int s)
     return read;
 }
 
+static __attribute__((noinline)) bool wait_below(int functions, int events)
+{
+    struct epoll_event event;
+    bool is = functions ? wait_below(functions - 1, events) : epoll_wait(events, &event, 1, -1) > 0;
+    __asm__ volatile("");
+    return is;
+}
+
 static int take(void)
 {
     pthread_mutex_lock(&mutex);
@@ -77,6 +86,15 @@ static void *serve(void *arg)
         close(s);
     }
     return arg;
+}
+
+static void follow_events(int s)
+{
+    int events = epoll_create1(0);
+    must(epoll_ctl(events, EPOLL_CTL_ADD, s, &(struct epoll_event){.events = EPOLLIN}) == 0);
+    while (wait_below(3, events) && read_one(s))
+        ;
+    close(events);
 }
 
 static void *ask(void *arg)
@@ -113,17 +131,43 @@ static int be_server(int listens)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int be_peer(int s)
 {
-    bool serves = argc > 1 && strcmp(argv[1], "serves") == 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        usleep(3000);
+        must(write(s, "", 1) == 1);
+    }
+    return 0;
+}
+
+static void with_events(void)
+{
+    int pair[2];
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    if (!fork())
+        _exit(be_peer(pair[1]));
+    close(pair[1]);
+    follow_events(pair[0]);
+}
+
+static void with_thread(bool serves)
+{
     int listens = listen_here();
-    pid_t other = fork();
-    if (!other)
+    if (!fork())
         _exit(serves ? be_client() : be_server(listens));
     pthread_t t;
     pthread_create(&t, NULL, serves ? serve : ask, NULL);
     for (int i = 0; serves && i < CONNECTIONS; i++)
         give(accept(listens, NULL, NULL));
     pthread_join(t, NULL);
-    return waitpid(other, NULL, 0) != other;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "serves";
+    if (strcmp(mode, "events") == 0)
+        with_events();
+    else
+        with_thread(strcmp(mode, "serves") == 0);
+    return wait(NULL) < 0;
 }

@@ -5,7 +5,7 @@
  */
 #include "../../prog/program.h"
 
-enum { CHILDREN = 2, ROUNDS = 50 };
+enum { CHILDREN = 2, ROUNDS = 100 };
 static volatile sig_atomic_t asked;
 
 static void note(int signo)
@@ -28,8 +28,9 @@ static void work(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bool events = argc > 1 && strcmp(argv[1], "events") == 0;
     pid_t child[CHILDREN];
     sigset_t term, none;
     sigemptyset(&none);
@@ -45,8 +46,12 @@ int main(void)
         kill(getppid(), SIGTERM);
         return 0;
     }
-    while (!asked)
-        sigsuspend(&none);
+    while (!asked) {
+        if (events)
+            ppoll(NULL, 0, NULL, &none);
+        else
+            sigsuspend(&none);
+    }
     for (int i = 0; i < CHILDREN; i++)
         kill(child[i], SIGTERM);
     while (wait(NULL) > 0)
