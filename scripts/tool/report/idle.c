@@ -45,6 +45,7 @@ struct visits {
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     enum way way;
+    bool joins, reaps;  /* it waits for the end of a thread, or of a process */
     const char *wanted; /* the variable's name; or NULL */
     uint64_t place;
 };
@@ -226,18 +227,21 @@ static struct verdict *verdict_of(uint64_t place)
 static struct visits *visits_of(const struct gt_span *span)
 {
     uint64_t place = place_of(span->stack, span->kind), g = span->thread->g;
+    const char *call = gt_leaf_of(span->stack);
     struct visits *v = item_of(&all.visits, gt_hash_mix(place, g), sizeof *v);
     if (!v->stack) {
         *v = (struct visits){.next = all.first,
                              .stack = span->stack,
                              .thread = span->thread,
                              .kind = span->kind,
-                             .way = way_of(gt_leaf_of(span->stack)),
+                             .way = way_of(call),
+                             .joins = gt_role_of(call) == GT_ROLE_JOIN,
+                             .reaps = gt_waits_for_child(call),
                              .first = span->from,
                              .place = place};
         all.first = v;
-        all.accepts |= strncmp(gt_leaf_of(span->stack), "accept", 6) == 0;
-        all.connects |= strcmp(gt_leaf_of(span->stack), "connect") == 0;
+        all.accepts |= strncmp(call, "accept", 6) == 0;
+        all.connects |= strcmp(call, "connect") == 0;
         verdict_of(place)->threads++;
     }
     return v;
@@ -380,14 +384,13 @@ static uint64_t *ns_at(struct gt_memo *memo, uint64_t g)
 }
 
 /* Notes that the thread waits for another thread's end, or for a child's. */
-static void note_owed(const struct gt_span *span)
+static void note_owed(const struct visits *v, const struct gt_span *span)
 {
-    const char *call = gt_leaf_of(span->stack);
     uint64_t joined = span->by ? span->by->g : span->ended ? 0 : span->thread->wanted.holder;
-    if (gt_waits_for_child(call)) {
+    if (v->reaps) {
         *ns_at(&all.reaping, span->thread->g) += span->ns;
         *ns_at(&all.reaping, 0) += span->ns;
-    } else if (gt_role_of(call) == GT_ROLE_JOIN && joined) {
+    } else if (joined) {
         *ns_at(&all.joined, joined) += span->ns;
     }
 }
@@ -406,8 +409,8 @@ void gt_idle_note(const struct gt_span *span)
     v->count++;
     v->ns += span->ns;
     v->last = span->from;
-    if (v->way == NEVER)
-        note_owed(span);
+    if (v->joins || v->reaps)
+        note_owed(v, span);
     if (gt_is_for_token(span))
         v->way = NEVER;
     if (span->by && v->way == WORK && is_handed(span)) {
