@@ -79,26 +79,40 @@ static int open_in(const char *task)
     return fd;
 }
 
-/* Opens the page's file, and finds the thread that serves it. -ENOENT: no thread does. -ESRCH or
- * -EACCES: no access to the process. */
+static bool may_list_descriptors(const char *task)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s/fd", task);
+    return access(path, R_OK | X_OK) == 0;
+}
+
+/*
+ * Opens the page's file, and finds the thread that serves it. -ENOENT: no thread does. -ESRCH or
+ * -EACCES: no access to the process.
+ *
+ * The descriptors of a thread that is ending are root's, as it has no memory any more (the kernel's
+ * task_dump_owner). So one refusal says nothing about the process: its first thread may have ended,
+ * and so may the thread by which gotrace attach loaded the library.
+ */
 static int find_page(pid_t pid, char thread[64])
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd", pid);
-    if (access(path, R_OK | X_OK) != 0)
-        return errno == ENOENT ? -ESRCH : -errno;
+    bool allowed = false;
+    int fd = -ENOENT;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *dir = opendir(path);
     if (!dir)
         return errno == ENOENT ? -ESRCH : -errno;
-    int fd = -ENOENT;
-    for (struct dirent *e; fd == -ENOENT && (e = readdir(dir));) {
+    for (struct dirent *e; fd < 0 && (e = readdir(dir));) {
+        if (!isdigit(e->d_name[0]))
+            continue;
         snprintf(thread, 64, "/proc/%d/task/%.16s", pid, e->d_name);
-        if (isdigit(e->d_name[0]) && comm_is(thread, GT_CONTROL_THREAD))
+        allowed = allowed || may_list_descriptors(thread);
+        if (comm_is(thread, GT_CONTROL_THREAD))
             fd = open_in(thread);
     }
     closedir(dir);
-    return fd;
+    return fd == -ENOENT && !allowed ? -EACCES : fd;
 }
 
 bool gt_has_library(pid_t pid)
@@ -113,12 +127,15 @@ bool gt_has_library(pid_t pid)
     return found;
 }
 
-/* find_page; waits up to a second for a program that is just making its first thread, and ours. */
+/*
+ * find_page; waits up to a second for a program that is just making its first thread, and ours, and
+ * for the end of a thread that refuses.
+ */
 static int await_page(pid_t pid, char thread[64])
 {
     struct timespec tick = {.tv_nsec = 20000000};
     int fd = find_page(pid, thread);
-    for (int i = 0; fd == -ENOENT && i < 50 && gt_has_threads(pid) && gt_has_library(pid); i++) {
+    for (int i = 0; fd < 0 && i < 50 && gt_has_threads(pid) && gt_has_library(pid); i++) {
         nanosleep(&tick, NULL);
         fd = find_page(pid, thread);
     }

@@ -1,11 +1,13 @@
 """Starting and stopping recordings: by the program (test/prog/control.c), the environment, a signal, from outside."""
 
 import contextlib
+import ctypes
 import glob
 import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import time
 
 import pytest
 
-from lib import FUTEX, PROGRAMS, ROOT, SINGLE, gotools, proc
+from lib import FUTEX, LIBRARY, PROGRAMS, ROOT, SINGLE, gotools, proc
 
 CONTROL = PROGRAMS / "control"
 COMMAND = ROOT / "build/gotrace"
@@ -416,6 +418,54 @@ def test_command_of_another_user(running):
     assert result.returncode == 1 and "another user's" in result.stderr, result
     program.end()
     assert not program.trace.exists()
+
+
+@pytest.fixture
+def for_others(tmp_path):
+    """Copies a file to where other users may come."""
+    for path in (tmp_path, *tmp_path.parents[:-2]):
+        path.chmod(path.stat().st_mode | 0o055)
+
+    def copy(file):
+        copied = pathlib.Path(shutil.copy(file, tmp_path))
+        copied.chmod(0o755)
+        return copied
+
+    return copy
+
+
+PTRACE_SEIZE = 0x4206
+WALL = 0x40000000  # for waitpid(2): threads, too
+
+
+def kept_as_a_zombie(child):
+    """The thread of test/single/control/ending.c, which has ended; its tracer is this process."""
+    tid = int(child.stdout.readline())
+    assert ctypes.CDLL(None).ptrace(PTRACE_SEIZE, tid, None, None) == 0
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "ready\n"
+    return tid
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.parametrize("which", ["control/ending", "stacks/leaves"])
+def test_command_where_a_thread_is_ending(for_others, which):
+    """By its user: the kernel gives that thread's files to root. The thread has the name of the library's, or is the first one."""
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    env = MANUAL | {"LD_PRELOAD": for_others(LIBRARY), "GOTRACE_QUIET": "1"}
+    argv = [*user, "env", *[f"{name}={value}" for name, value in env.items()], for_others(SINGLE / which)]
+    child = proc.spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tid = kept_as_a_zombie(child) if which == "control/ending" else child.pid
+    try:
+        proc.until(lambda: "State:\tZ" in pathlib.Path(f"/proc/{child.pid}/task/{tid}/status").read_text())
+        says = f"gotrace: process {child.pid} is not recording\n"
+        proc.until(lambda: command("stop", child.pid).stderr == says)  # root is told so at once or when the library's thread is there
+        assert proc.run([*user, for_others(COMMAND), "stop", child.pid]).stderr == says
+    finally:
+        child.kill()
+        os.waitpid(tid, WALL)
+        proc.kill_group(child)
 
 
 def is_stopped(pid):
