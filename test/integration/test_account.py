@@ -1,6 +1,7 @@
 """What threads used of CPUs (encoder/thread/account.h), against what the kernel has counted (test/prog/account.c)."""
 
 import collections
+import contextlib
 import errno
 import itertools
 import os
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
+from lib import PROGRAMS, ROOT, SINGLE, SOURCES, cgroups, gotools, proc
 from lib.exported import export, firefox
 from lib.reports import ns_of, report, shares
 
@@ -356,17 +357,10 @@ def line(trace, name):
 @pytest.fixture
 def quota():
     """A cgroup that has a tenth of a CPU."""
-    group = pathlib.Path(f"/sys/fs/cgroup/cpu/gotrace-test-{os.getpid()}")
-    try:
-        group.mkdir()
-    except OSError as e:
-        pytest.skip(f"no cgroup of version 1 can be made here: {e}")
-    try:
+    with cgroups.group("cpu") as group:
         (group / "cpu.cfs_period_us").write_text("50000")
         (group / "cpu.cfs_quota_us").write_text("5000")
         yield group
-    finally:
-        group.rmdir()
 
 
 @pytest.mark.measured
@@ -390,13 +384,13 @@ def test_throttled_by_a_quota(quota, tmp_path, below):
     assert "throttled" in found and not {"oversubscription", "preempted", "slow_wakeup"} & set(found), found
 
 
-def freezer():
-    group = pathlib.Path(f"/sys/fs/cgroup/freezer/gotrace-test-{os.getpid()}")
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
     try:
-        group.mkdir()
-    except OSError as e:
-        pytest.skip(f"no cgroup of version 1 can be made here: {e}")
-    return group
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def await_our_thread(program):
@@ -406,25 +400,17 @@ def await_our_thread(program):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_stopped(tmp_path, how):
+@pytest.mark.parametrize("halted", [stopped, cgroups.frozen])
+def test_stopped(tmp_path, halted):
     """A stopped process is neither computing nor short of CPUs. Up to a second, our thread may have slept anyway."""
-    group = freezer() if how == "freeze" else None
     program = Running(["spin=1", "sleep=1"], tmp_path / "t.out")
     await_our_thread(program)
-    if group:
-        (group / "cgroup.procs").write_text(str(program.pid))
     begin = time.monotonic()
-    try:
-        (group / "freezer.state").write_text("FROZEN") if group else os.kill(program.pid, signal.SIGSTOP)
+    with halted(program.pid):
         time.sleep(3)
-    finally:
-        (group / "freezer.state").write_text("THAWED") if group else os.kill(program.pid, signal.SIGCONT)
-        seconds = time.monotonic() - begin
-        program.end()
-        if group:
-            group.rmdir()
-    stopped = ns_of(line(tmp_path / "t.out", "stopped").split(",")[0]) / 1e9
-    assert 1.9 < stopped <= seconds, (stopped, seconds)
+    seconds = time.monotonic() - begin
+    program.end()
+    told = ns_of(line(tmp_path / "t.out", "stopped").split(",")[0]) / 1e9
+    assert 1.9 < told <= seconds, (told, seconds)
     found = [f["finding"] for f in report(tmp_path / "t.out", "why")["findings"]]
     assert found[0] == "stopped" and "oversubscription" not in found, found

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from lib import FUTEX, LIBRARY, PROGRAMS, ROOT, SINGLE, gotools, proc
+from lib import FUTEX, LIBRARY, PROGRAMS, ROOT, SINGLE, cgroups, gotools, proc
 
 CONTROL = PROGRAMS / "control"
 COMMAND = ROOT / "build/gotrace"
@@ -499,24 +499,11 @@ def test_process_that_is_stopped(running):
     program.end()
 
 
-FREEZER = pathlib.Path("/sys/fs/cgroup/freezer")
-
-
-@pytest.mark.skipif(not os.access(FREEZER, os.W_OK), reason="no cgroup of version 1 can be made here")
 def test_process_that_is_frozen(running):
     program = running(GOTRACE_START="manual")
-    group = FREEZER / f"gotrace-{program.pid}"
-    group.mkdir()
-    try:
-        (group / "cgroup.procs").write_text(str(program.pid))
-        (group / "freezer.state").write_text("FROZEN")
-        proc.until(lambda: "FROZEN" in (group / "freezer.state").read_text())
+    with cgroups.frozen(program.pid):
         result = proc.run([COMMAND, "start", program.pid], timeout=30)
-        assert result.returncode == 1 and "is frozen by its cgroup" in result.stderr
-    finally:
-        (group / "freezer.state").write_text("THAWED")
-        (FREEZER / "cgroup.procs").write_text(str(program.pid))
-        group.rmdir()
+    assert result.returncode == 1 and "is frozen by its cgroup" in result.stderr
     program.end()
 
 
