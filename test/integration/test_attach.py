@@ -63,9 +63,12 @@ def detach(program):
     return gotrace("detach", program.pid).ok()
 
 
-def await_waits(n=6, seconds=0.055):
-    """For so many of the holder's rounds."""
-    time.sleep(n * seconds)
+def await_waits(pid, n=6):
+    """For so many rounds of the holder, the second thread. It sleeps twice in each, and seldom elsewhere."""
+    status = sorted(pathlib.Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name))[1] / "status"
+    sleeps = lambda: int(re.search(r"^voluntary_ctxt_switches:\t(\d+)", status.read_text(), re.M)[1])
+    enough = sleeps() + 2 * n
+    proc.until(lambda: sleeps() >= enough, 60)
 
 
 def values(trace):
@@ -79,7 +82,7 @@ def test_truth(tmp_path):
     with running("locks") as program:
         for trace in (tmp_path / "one.out", tmp_path / "two.out"):
             assert attach(program, trace).stdout == f"gotrace: recording to {trace}\n"
-            await_waits(12)
+            await_waits(program.pid, 12)
             assert f"detached; {trace}: " in detach(program).stdout
             gotools.check(trace)
             waits = reports.report(trace, "top", "--holders")["waits"]
@@ -138,7 +141,7 @@ def test_other_commands(tmp_path):
         again = gotrace("attach", "--ring=10s", program.pid)
         assert again.returncode == 1 and "only --output and --start can change" in again.stderr
         gotrace("start", program.pid).ok()
-        await_waits()
+        await_waits(program.pid)
         gotrace("snapshot", program.pid, other).ok()
         assert gotrace("attach", program.pid).stderr == f"gotrace: process {program.pid} is recording already\n"
         detach(program)
@@ -254,8 +257,7 @@ def test_refused_with_the_library(tmp_path):
     child = proc.spawn([ATTACHED, "locks"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert select.select([child.stdout], [], [], 20)[0]
     names = pathlib.Path(f"/proc/{child.pid}/task").glob
-    while "gotrace\n" not in [comm.read_text() for comm in names("*/comm")]:  # till then it only "has libgotrace.so already"
-        time.sleep(0.01)
+    proc.until(lambda: "gotrace\n" in [comm.read_text() for comm in names("*/comm")])  # till then it only "has libgotrace.so already"
     for command in ("attach", "detach"):
         result = gotrace(command, child.pid, cwd=tmp_path)
         assert result.returncode == 1 and "was started with libgotrace.so" in result.stderr, result
@@ -288,7 +290,7 @@ def test_container(tmp_path):
         (inner,) = open(f"/proc/{program.pid}/task/{program.pid}/children").read().split()
         trace = tmp_path / "t.out"
         gotrace("attach", "-o", trace, inner).ok()
-        await_waits()
+        await_waits(inner)
         gotrace("detach", inner).ok()
         assert "pthread_mutex_lock <- want" in gotrace("top", trace).ok().stdout
         program.end()
@@ -309,7 +311,7 @@ def test_library_that_its_user_cannot_read(tmp_path):
         binary, trace = shutil.copy(ATTACHED, public), public / "t.out"
         with running(argv=["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups", binary, "locks"]) as program:
             proc.run([command, "attach", "-o", trace, program.pid]).ok()
-            await_waits()
+            await_waits(program.pid)
             proc.run([command, "detach", program.pid]).ok()
             assert "pthread_mutex_lock <- want" in gotrace("top", trace).ok().stdout
             program.end()

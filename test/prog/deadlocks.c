@@ -286,11 +286,14 @@ static void slow(void)
     pthread_join(threads[0], NULL);
 }
 
-static pthread_cond_t work_to_do = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t work_to_do = PTHREAD_COND_INITIALIZER, all_there = PTHREAD_COND_INITIALIZER;
+static int there;
 
 static void *idle(void *arg)
 {
     pthread_mutex_lock(&locks[0].mutex);
+    if (++there == n)
+        pthread_cond_signal(&all_there);
     pthread_cond_wait(&work_to_do, &locks[0].mutex);
     return arg;
 }
@@ -300,7 +303,10 @@ static void crowd(void)
 {
     for (int i = 0; i < n; i++)
         pthread_create(&threads[0], NULL, idle, NULL);
-    usleep(200000);
+    pthread_mutex_lock(&locks[0].mutex);
+    while (there < n)
+        pthread_cond_wait(&all_there, &locks[0].mutex);
+    pthread_mutex_unlock(&locks[0].mutex);
     say_none();
     pthread_join(threads[0], NULL);
 }
