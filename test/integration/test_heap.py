@@ -1,15 +1,12 @@
 """HeapAlloc and HeapGoal against what test/prog/heap.c and heap_cxx.cc know of themselves, with four allocators."""
 
-import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
 
-from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, proc
+from lib import AARCH64, LIBC, LIBRARIES, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, proc
 
-LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
 ALLOCATORS = {
     "glibc": None,
     "jemalloc": LIBRARIES / "libjemalloc.so.2",

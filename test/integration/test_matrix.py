@@ -6,20 +6,17 @@ lib/matrix.py has the table; MATRIX=long runs all of its rows, else a tenth of t
 import collections
 import functools
 import os
-import pathlib
 import re
 import shlex
-import subprocess
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, matrix, own_functions, proc
+from lib import LIBRARIES, LIBRARY, PROGRAMS, ROOT, SOURCES, gotools, matrix, own_functions, proc
 
 pytestmark = pytest.mark.limit(120)
 
 GOTRACE = ROOT / "build/gotrace"
 PROGRAM = PROGRAMS / "matrix"
-LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.[0-9]*"}
 OURS = re.compile(r"^(?:lib)?gotrace: .*\n", re.M)
 EVERY = 1 if os.environ.get("MATRIX") == "long" else 10 if os.environ.get("ALL_NEEDS") else 40  # row is run

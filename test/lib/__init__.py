@@ -3,6 +3,7 @@
 import collections
 import os
 import pathlib
+import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("GOTRACE_TEST_BUILD", "build")  # or build/debug: test_debug.py
@@ -15,6 +16,7 @@ SOURCES = ROOT / "test/source"  # what tests compile or run themselves
 UNIT_TESTS = BUILD / "test/unit"
 HOSTILE = BUILT / "test/hostile"
 ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
+LIBRARIES = pathlib.Path("/usr/lib") / ("aarch64-linux-gnu" if AARCH64 else sysconfig.get_config_var("MULTIARCH") or "")
 LIBC = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])  # 2.N
 FUTEX = 202 if os.uname().machine == "x86_64" else 98  # the number of futex(2)
 
