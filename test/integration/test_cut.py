@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 
@@ -518,17 +519,23 @@ def test_damaged_input(recorded, tmp_path, format):
             part.unlink(missing_ok=True)
 
 
+def beginnings(trace, directory, parts, of):
+    """(i, a file with the first i of so many parts of the trace), one after the other; go1.5's has its ELF file beside it."""
+    bad, elf, data = directory / "bad.out", trace.with_name(f"{trace.name}.elf"), trace.read_bytes()
+    if elf.exists():
+        shutil.copy(elf, f"{bad}.elf")
+    for i in parts:
+        bad.write_bytes(data[: len(data) * i // of])
+        yield i, bad
+
+
 @formats
 def test_cut_off(recorded, tmp_path, format):
     """A trace whose end is missing: its whole generations."""
     trace, _ = recorded(format)
-    bad, data = tmp_path / "bad.out", trace.read_bytes()
-    if format == "go1.5":
-        (tmp_path / "bad.out.elf").write_bytes(trace.with_name(f"{trace.name}.elf").read_bytes())
     parts = []
-    for tenths in range(3, 10):
-        bad.write_bytes(data[: len(data) * tenths // 10])
-        parts.append(tmp_path / f"part{tenths}.out")
+    for i, bad in beginnings(trace, tmp_path, range(3, 10), 10):
+        parts.append(tmp_path / f"part{i}.out")
         cut(bad, parts[-1], "--from=20ms").ok()
     check_readers(format, *parts)
 
@@ -537,12 +544,8 @@ def test_cut_off(recorded, tmp_path, format):
 def test_cut_off_and_converted(recorded, tmp_path, format):
     """A v1 trace whose end is missing lacks the last events of some Ps. The command mends what contradicts itself."""
     trace, _ = recorded(format, "waits")
-    bad, data = tmp_path / "bad.out", trace.read_bytes()
-    if format == "go1.5":
-        (tmp_path / "bad.out.elf").write_bytes(trace.with_name(f"{trace.name}.elf").read_bytes())
     parts = []
-    for i in range(1, 60):
-        bad.write_bytes(data[: len(data) * i // 60])
+    for i, bad in beginnings(trace, tmp_path, range(1, 60), 60):
         parts.append(tmp_path / f"part{i}.out")
         proc.run([GOTRACE, "convert", "--format=go1.23", bad, "-o", parts[-1]]).ok()
     check_readers("go1.23", *parts)
