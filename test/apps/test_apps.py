@@ -4,7 +4,6 @@ import hashlib
 import os
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -57,10 +56,8 @@ def free_port():
 
 
 def answers(port, server):
-    """Waits until the server answers; bounded by the test's limit."""
-    while proc.run(["redis-cli", "-p", port, "ping"]).stdout.strip() != "PONG":
-        assert server.poll() is None, "the server ended"
-        time.sleep(0.02)
+    """Waits until the server answers."""
+    proc.until(lambda: proc.run(["redis-cli", "-p", port, "ping"]).stdout.strip() == "PONG", child=server)
 
 
 @pytest.mark.limit(120)

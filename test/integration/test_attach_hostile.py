@@ -226,9 +226,8 @@ def test_debugged(tmp_path, debugger):
         other = proc.spawn(DEBUGGERS[debugger](program.pid, tmp_path / "log"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             tasks = f"/proc/{program.pid}/task"
-            while "TracerPid:\t0\n" in "".join(open(f"{tasks}/{t}/status").read() for t in os.listdir(tasks)):
-                assert other.poll() is None
-                time.sleep(0.01)
+            statuses = lambda: [open(f"{tasks}/{t}/status").read() for t in os.listdir(tasks)]
+            proc.until(lambda: not any("TracerPid:\t0\n" in status for status in statuses()), child=other)
             status, said = attach(tmp_path / "t.out", program.pid)
             assert status == 1 and "debug" in said, said
             assert proc.stop(other, sig=signal.SIGINT) is not None

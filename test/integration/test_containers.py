@@ -8,7 +8,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import time
 
 import pytest
 
@@ -80,12 +79,9 @@ class Pod:
 
 def await_threads(child):
     """The number of the container's first process when that has made threads."""
-    while child.poll() is None:
-        pids = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
-        if pids and len(os.listdir(f"/proc/{pids[0]}/task")) > 2:
-            return pids[0]
-        time.sleep(0.01)
-    pytest.fail("the container has ended")
+    children = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children")
+    (pid,) = proc.until(lambda: [pid for pid in children.read_text().split() if len(os.listdir(f"/proc/{pid}/task")) > 2], child=child)
+    return pid
 
 
 def cpu_seconds(pid):
@@ -101,9 +97,12 @@ def pod(tmp_path):
 
 
 def await_deadlock(pod, rules):
-    while "DEADLOCK" not in (result := pod.debug(rules, "stacks", "1")).stdout:
-        assert result.returncode == 0, str(result)
-    return result.stdout
+    def told():
+        result = pod.debug(rules, "stacks", "1")
+        assert result.returncode == (3 if "DEADLOCK" in result.stdout else 0), str(result)
+        return result.returncode and result.stdout
+
+    return proc.until(told)
 
 
 @pytest.mark.foreign
@@ -123,8 +122,7 @@ def test_recording(pod, rules):
     """A file, with CPU samples: of a thread that computes until its input ends."""
     with pod.running(rules, "/gotrace/app/account", "spin=1", GOTRACE_CPU_HZ="100"):
         trace = pod.traces / "account.1.out"
-        while cpu_seconds(pod.pid) < 0.5:
-            time.sleep(0.01)
+        proc.until(lambda: cpu_seconds(pod.pid) >= 0.5)
         said = pod.said()
         assert pod.app.returncode == 0 and "nothing lost" in said and f"/traces/{trace.name}" in said, said
     assert int(re.search(r"(\d+) CPU samples", proc.run([ROOT / "build/gotrace", "top", "--cpu", trace]).ok().stdout)[1]) >= 20

@@ -11,7 +11,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -61,8 +60,7 @@ class Debugged:
         self.child = proc.spawn(argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **options)
         self.pid = self.child.pid
         assert self.child.stdout.readline() == "ready\n"
-        while env and not any("libdw" in name for name in maps_of(self.pid)):
-            time.sleep(0.01)  # bounded by the test's limit
+        proc.until(lambda: not env or any("libdw" in name for name in maps_of(self.pid)), child=self.child)
 
     def end(self):
         """What it writes to standard error when it goes on to its end."""

@@ -6,7 +6,6 @@ import pathlib
 import select
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -45,10 +44,8 @@ class Program:
 
     def use(self, seconds):
         """Waits until it has."""
-        until, end = self.used() + seconds, time.monotonic() + 60
-        while self.used() < until:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        enough = self.used() + seconds
+        proc.until(lambda: self.used() >= enough, 60)
 
     def used_by_all(self):
         """CPU seconds of all threads that it has, and has had."""
@@ -169,10 +166,8 @@ def test_threads_that_come_and_go(program, before, tmp_path):
         gotrace("stop", p).ok()
         assert p.timers() == p.rings() == 0
     gotrace("start", p, "--cpu=1000").ok()
-    begun, until, end = set(os.listdir(f"/proc/{p.pid}/task")), p.used_by_all() + 0.5, time.monotonic() + 60
-    while p.used_by_all() < until:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    begun, enough = set(os.listdir(f"/proc/{p.pid}/task")), p.used_by_all() + 0.5
+    proc.until(lambda: p.used_by_all() >= enough, 60)
     p.end()
     gotools.check(tmp_path / "t.out")
     brief = [e for e in gotools.parse(tmp_path / "t.out") if e.kind == "StackSample" and any(f.func == "compute_for" for f in e.stack)]
@@ -250,10 +245,7 @@ def test_attached(tmp_path):
     gotrace("attach", program, "-o", tmp_path / "t.out", "--ring=30s").ok()
     assert "with CPU samples" in gotrace("start", program, f"--cpu={HZ}").ok().stdout
     timers = pathlib.Path(f"/proc/{child.pid}/timers")
-    end = time.monotonic() + 20
-    while timers.read_text().count("\nClockID:") < 3:  # as threads are met
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    proc.until(lambda: timers.read_text().count("\nClockID:") >= 3)  # as threads are met
     assert "no more CPU samples" in gotrace("stop", program).ok().stdout
     assert timers.read_text() == ""
     gotrace("start", program, f"--cpu={HZ}").ok()

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -71,8 +70,7 @@ def test_orphans_may_be_left(tmp_path):
     argv = [GOTRACE, "-f", "-o", tmp_path / "t.out", "--", "sh", "-c", "sleep 1000 & echo $!"]
     child = proc.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     orphan = int(child.stdout.readline())
-    while f"PPid:\t{child.pid}\n" not in Path(f"/proc/{orphan}/status").read_text():  # until the shell has ended
-        time.sleep(0.005)
+    proc.until(lambda: f"PPid:\t{child.pid}\n" in Path(f"/proc/{orphan}/status").read_text())  # the shell has ended
     while child.poll() is None:
         child.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -103,8 +103,7 @@ def test_killed(tmp_path, format):
     chance, traces = seeded(moments=True), [tmp_path / f"{run}.out" for run in range(KILLS)]
     for run, trace in enumerate(traces):
         child = proc.spawn([PROGRAMS / "forever"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
-        while not trace.exists() or not trace.stat().st_size:
-            time.sleep(0.001)
+        proc.until(lambda: trace.exists() and trace.stat().st_size, child=child, pause=0.001)
         time.sleep(chance.uniform(0, 1.5 if run else 0.1))  # the first one is killed early: pages are made of the smallest, and a trace grows by 50 MB a second
         proc.kill_group(child)
         assert trace.stat().st_size % 4096 == 0

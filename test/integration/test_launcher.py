@@ -71,8 +71,7 @@ def test_signals(tmp_path, ignored):
 
 def test_signal_reaches_the_program():
     child = proc.spawn([GOTRACE, "-q", "-o", "/dev/null", "sleep", "100"])
-    while open(f"/proc/{child.pid}/comm").read() != "sleep\n":
-        pass  # bounded by the test's limit
+    proc.until(lambda: open(f"/proc/{child.pid}/comm").read() == "sleep\n")
     assert proc.stop(child, sig=signal.SIGINT) == -signal.SIGINT
 
 

@@ -213,8 +213,7 @@ def test_what_was_given_up_is_not_done_later(tmp_path):
         assert [child.stdout.readline() for _ in range(2)] == ["fifo: Connection timed out\n", "second: Connection timed out\n"]
         with open(fifo, "rb", buffering=0) as reader:
             assert reader.read(65536) == bytes(65536)
-            while not reader.read(65536) or not is_idle(drain_thread(child.pid)):  # who wrote may not know yet that it could
-                time.sleep(0.01)
+            proc.until(lambda: reader.read(65536) and is_idle(drain_thread(child.pid)))  # who wrote may not know yet that it could
             child.stdin.write("\n")
             child.stdin.close()
             assert child.stdout.read() == "third: Success\n"
@@ -242,9 +241,7 @@ def test_processes_of_the_same_number(waiting, tmp_path, ring):
     children = [proc.spawn(["unshare", "-pf", "env", *env, waiting], **pipes) for _ in range(4)]
     for child in children:
         assert child.stdout.readline() == "there\n"
-        deadline = time.monotonic() + 20
-    while not ring and len(list(tmp_path.glob("t.out*"))) < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    proc.until(lambda: ring or len(list(tmp_path.glob("t.out*"))) == 4)
     for child in children:
         child.communicate("\n", 20)
         assert child.returncode == 0

@@ -63,8 +63,7 @@ def test_slow_disk(tmp_path):
     env = proc.traced_env(tmp_path / "fifo", proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": "1M"})
     child = proc.spawn([PROGRAMS / "yields", "8", "40000"], env=env, stderr=subprocess.PIPE, text=True)
     with open(tmp_path / "fifo", "rb", buffering=0) as source, open(tmp_path / "t.out", "wb") as target:
-        while len(states := states_of(child.pid)) < 1 + 8 or set(states) != {"S"}:
-            time.sleep(0.01)
+        proc.until(lambda: len(states := states_of(child.pid)) >= 1 + 8 and set(states) == {"S"}, 100, child=child)
         time.sleep(1)  # the threads wait at least this long
         while piece := source.read(65536):
             target.write(piece)

@@ -149,8 +149,7 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
     for run in range(KILLS):
         trace = tmp_path / f"{run}.out"
         child = proc.spawn(program("yields 8 100000000"), env=proc.traced_env(trace, proc.EVERY_YIELD))
-        while not trace.exists() or trace.stat().st_size == 0:
-            time.sleep(0.001)
+        proc.until(lambda: trace.exists() and trace.stat().st_size, child=child, pause=0.001)
         time.sleep(chance.uniform(0, 1.8))  # the random moment is the point
         child.send_signal(signal.SIGKILL)
         child.wait()
@@ -197,9 +196,8 @@ def test_a_file_that_exists_can_be_read(tmp_path, cut_short, format):
         trace = tmp_path / f"{run}.out"
         argv = [cut_short, "900000"] if run % 2 else ["sh", "-c", '"$0" 900000; true', cut_short]
         child = proc.spawn(argv, env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
-        found = []
-        while not found:
-            found = [path for path in tmp_path.glob(f"{run}.out*") if not path.name.endswith((".elf", ".new"))]
+        files = lambda: [path for path in tmp_path.glob(f"{run}.out*") if not path.name.endswith((".elf", ".new"))]
+        found = proc.until(files, child=child, pause=0)
         proc.kill_group(child)
         can_be_read(found[0], format)
 

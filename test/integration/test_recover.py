@@ -204,9 +204,7 @@ def test_real_time_threads(tmp_path, format):
 @pytest.mark.parametrize("ring", ["1M", "1s"])
 def test_what_the_flight_recorder_has_forgotten(tmp_path, ring):
     child = spawn(tmp_path, "wait", GOTRACE_RING=ring, GOTRACE_CPU_HZ="100")
-    while min(journal(tmp_path).values()) < 20000:
-        assert child.poll() is None
-        time.sleep(0.01)
+    proc.until(lambda: min(journal(tmp_path).values()) >= 20000, 100, child=child)
     child.kill()
     end(child)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
@@ -233,9 +231,7 @@ def test_a_disk_that_is_full(tmp_path, size):
     proc.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk]).ok()
     try:
         child = spawn(tmp_path, "wait", live=disk, **RING)
-        while min(journal(tmp_path).values()) < 15000:
-            assert child.poll() is None
-            time.sleep(0.01)
+        proc.until(lambda: min(journal(tmp_path).values()) >= 15000, 100, child=child)
         child.kill()
         end(child)
         result = recover(disk / "t.out.live", tmp_path / "all.out")
@@ -566,10 +562,8 @@ def empty_box(directory, name):
         env=proc.traced_env(directory / name, {"GOTRACE_LIVE": "on", "GOTRACE_START": "manual"}),
         stdout=subprocess.DEVNULL,
     )
-    while not (directory / f"{name}.live").exists():
-        assert child.poll() is None
-    while recover(directory / f"{name}.live", directory / "none").stderr.find("its process runs") < 0:
-        assert child.poll() is None
+    box = directory / f"{name}.live"
+    proc.until(lambda: box.exists() and "its process runs" in recover(box, directory / "none").stderr, child=child)
     child.kill()
     end(child)
 
@@ -797,9 +791,7 @@ def test_a_damaged_trace(tmp_path, format, more):
 def test_what_lost_nothing_is_whole(tmp_path, format):
     """Where the file went away a part is missing."""
     child = spawn(tmp_path, "wait", format=format)
-    while not (tmp_path / "t.out").exists():
-        assert child.poll() is None
-        time.sleep(0.01)
+    proc.until(lambda: (tmp_path / "t.out").exists(), child=child)
     child.kill()
     end(child)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()

@@ -244,8 +244,7 @@ def test_commands_bring_the_file_up_to_now(tmp_path, idle, format, ring):
     env = {"GOTRACE_FORMAT": format, "GOTRACE_RING": ring, "GOTRACE_HEAP": "off"}
     begin = time.monotonic()
     child = proc.spawn([idle, "60000"], env=proc.traced_env(trace, env), stderr=subprocess.DEVNULL)
-    while not proc.run([GOTRACE, "snapshot", child.pid]).returncode == 0 and time.monotonic() - begin < 30:
-        time.sleep(0.01)
+    proc.until(lambda: proc.run([GOTRACE, "snapshot", child.pid]).returncode == 0)
     files = {"snapshot": tmp_path / "t.out.2" if ring else trace, "stop": tmp_path / "t.out.3" if ring else trace}
     for command, file in files.items():
         time.sleep(0.5)  # waits go on, and nothing happens
@@ -264,10 +263,7 @@ def test_commands_bring_the_file_up_to_now(tmp_path, idle, format, ring):
 def test_one_that_was_killed_has_no_end(tmp_path, idle, format):
     trace = tmp_path / "t.out"
     child = proc.spawn([idle, "60000"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
-    size = 0
-    while not size:
-        time.sleep(0.01)
-        size = trace.stat().st_size if trace.exists() else 0
+    proc.until(lambda: trace.exists() and trace.stat().st_size)
     assert proc.stop(child, sig=signal.SIGKILL) == -signal.SIGKILL
     fields, _, _ = info(trace)
     assert fields["file"] == NO_END

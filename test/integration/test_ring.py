@@ -123,8 +123,7 @@ def test_memory(tmp_path):
     program = Running(tmp_path, GOTRACE_RING="4M", GOTRACE_MAX_MEM="1M")
 
     def resident_after(times):
-        while program.done() < times:
-            time.sleep(0.05)
+        proc.until(lambda: program.done() >= times, 200)
         return program.resident()
 
     first = resident_after(600_000)  # twice what fills it

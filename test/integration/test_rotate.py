@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -153,8 +152,7 @@ def running(tmp_path, env, ms=20000, output="t.out"):
 
 
 def await_file(path):
-    while not path.exists():
-        time.sleep(0.01)
+    proc.until(lambda: path.exists())
 
 
 def test_what_is_not_ours_is_not_removed(tmp_path):
@@ -213,8 +211,7 @@ def test_started_and_stopped(tmp_path):
     """Files go on being counted from one recording to the next."""
     child = running(tmp_path, {"GOTRACE_ROTATE": "200ms", "GOTRACE_START": "manual"})
     start = [GOTRACE, "start", str(child.pid)]
-    while proc.run(start).returncode != 0:  # it may not have come to main yet
-        assert child.poll() is None
+    proc.until(lambda: proc.run(start).returncode == 0, child=child)  # it may not have come to main yet
     for again in range(2):
         if again:
             proc.run(start).ok()

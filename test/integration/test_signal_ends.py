@@ -24,9 +24,7 @@ def start(tmp_path, way, env):
     """The program, when its thread has slept for a while."""
     (tmp_path / "journal").unlink(missing_ok=True)
     child = proc.spawn([TOLD, tmp_path / "journal", way], env=env, stdout=-1, stderr=-1, text=True)
-    while count(tmp_path / "journal") < 60:
-        assert child.poll() is None, child.communicate()
-        time.sleep(0.01)
+    proc.until(lambda: count(tmp_path / "journal") >= 60, child=child)
     return child
 
 
@@ -76,8 +74,7 @@ def test_ignored_stays_ignored(tmp_path):
     child = start(tmp_path, "ignores", traced_env(tmp_path))
     before = count(tmp_path / "journal")
     child.send_signal(signal.SIGTERM)
-    while count(tmp_path / "journal") < before + 20:
-        assert child.poll() is None
+    proc.until(lambda: count(tmp_path / "journal") >= before + 20, child=child)
     child.kill()
     assert child.wait() == -signal.SIGKILL
 

@@ -15,7 +15,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 
 import pytest
 
@@ -393,8 +392,7 @@ def test_ctrl_c(large, tmp_path):
     ends = []
     while -signal.SIGINT not in ends and len(ends) < 20:  # it may be done before we come to it
         child = proc.spawn([GOTRACE, "sql", "-o", tmp_path / "t.db", large, "SELECT 1"], stdout=subprocess.DEVNULL)
-        while child.poll() is None and not left(tmp_path):
-            time.sleep(0.001)
+        proc.until(lambda: child.poll() is not None or left(tmp_path), pause=0.001)
         ends.append(proc.stop(child, sig=signal.SIGINT))
         assert ends[-1] in (0, -signal.SIGINT) and left(tmp_path) in ([], ["t.db"]), ends
         if left(tmp_path):

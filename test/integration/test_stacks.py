@@ -709,8 +709,7 @@ def test_no_such_process(tmp_path):
 @pytest.mark.needs("strace")
 def test_a_debugger_is_there_already(asleep):
     tracer = proc.spawn(["strace", "-f", "-o", "/dev/null", "-p", asleep.pid], stderr=subprocess.DEVNULL)
-    while "TracerPid:\t0\n" in pathlib.Path(f"/proc/{asleep.pid}/status").read_text():
-        time.sleep(0.01)
+    proc.until(lambda: "TracerPid:\t0\n" not in pathlib.Path(f"/proc/{asleep.pid}/status").read_text(), child=tracer)
     assert f"is being debugged already, by process {tracer.pid} (strace)" in refused(asleep.pid)
     proc.stop(tracer)
 
@@ -779,8 +778,7 @@ def test_kernel_threads():
 
 def test_one_that_has_ended():
     child = proc.spawn(["true"])
-    while state_of(child.pid) != "Z":
-        time.sleep(0.01)
+    proc.until(lambda: state_of(child.pid) == "Z")
     assert refused(child.pid) == f"gotrace: process {child.pid} has ended; its parent has not asked for its status yet\n"
 
 
@@ -822,8 +820,7 @@ def test_yama(tmp_path, scope, advice):
 def test_the_first_thread_has_ended():
     """Then /proc has files and memory by the others only."""
     with Program(SINGLE / "stacks/leaves") as program:
-        while state_of(program.pid) != "Z":
-            time.sleep(0.01)
+        proc.until(lambda: state_of(program.pid) == "Z")
         _, found = await_stacks(program.pid, lambda found: found["threads"][0]["waits"])
         (thread,) = found["threads"]
         assert "reads" in functions(thread) and not thread["cut"]
@@ -845,8 +842,7 @@ def test_executing_a_program_for_ever():
     """As another debugger takes no note of a thread's end: no other process can stop that one, but it can be looked at."""
     with Program(SINGLE / "stacks/hinders") as program:
         child, tid = map(int, program.line().split())
-        while state_of(f"{child}/task/{tid}") != "Z":
-            time.sleep(0.01)
+        proc.until(lambda: state_of(f"{child}/task/{tid}") == "Z")
         _, found = stacks(child)
         assert "execve" in {t["waits"]["call"] for t in found["threads"] if t["waits"]}, found
 
@@ -902,9 +898,8 @@ def test_no_name_forges_a_line(tmp_path):
     with open(fifo, "r+b", buffering=0) as stdin:
         child = proc.spawn([program], stdin=stdin, stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
-        text = proc.run([GOTRACE, "stacks", child.pid]).ok().stdout
-        while "forged" not in text:  # it is on its way there
-            text = proc.run([GOTRACE, "stacks", child.pid]).ok().stdout
+        look = lambda: proc.run([GOTRACE, "stacks", child.pid]).ok().stdout
+        text = proc.until(lambda: "forged" in (text := look()) and text)  # it is on its way there
         proc.kill_group(child)
     assert "fifo?DEADLOCK: thread 1" in text and "forged?DEADLOCK" in text, text
     assert not [line for line in text.splitlines() if line.startswith("DEADLOCK")], text
@@ -943,9 +938,7 @@ def test_what_the_recorder_knows(tmp_path):
     """Since when a thread waits, and what it did before; and nothing stays of that."""
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_RING": "1M"})
     child = proc.spawn([PROGRAMS / "incidents", "deadlock"], env=env, stderr=subprocess.DEVNULL)
-    text = ""
-    while "DEADLOCK" not in text:
-        text = proc.run([GOTRACE, "stacks", child.pid]).stdout
+    proc.until(lambda: "DEADLOCK" in proc.run([GOTRACE, "stacks", child.pid]).stdout)
     time.sleep(0.3)
     before = set(pathlib.Path("/tmp").glob("gotrace-*"))
     result = proc.run([GOTRACE, "stacks", "--last=4", child.pid])

@@ -27,8 +27,7 @@ def killed(directory, *options, boxes=None):
     """A busy program that is ended by SIGKILL; what `gotrace` says then."""
     child = waiting(directory, PROGRAMS / "killed", directory / "journal", "wait", options=options)
     assert child.stdout.readline() == "ready\n"
-    while not all(box.journal(directory).values()):
-        assert child.poll() is None
+    proc.until(lambda: all(box.journal(directory).values()), child=child)
     os.kill(program_of(child), signal.SIGKILL)
     said = box.end(child)
     assert child.returncode == -signal.SIGKILL

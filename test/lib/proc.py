@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import fcntl
 import functools
+import inspect
 import os
 import pathlib
 import pty
@@ -175,13 +176,20 @@ def on_terminal(argv, *, columns=80, says="", env=None, timeout=90):
     return Result(child.args, env, child.returncode, shown, "", time.monotonic() - begin)
 
 
-def until(condition, seconds=30):
-    """Waits until the condition holds, and returns its value. The test fails if that takes longer than `seconds`."""
+def until(condition, seconds=30, *, child=None, pause=0.01):
+    """
+    Waits until the condition holds, and returns its value. The test fails if that takes longer than `seconds`, or if the
+    program `child` ends before.
+    """
     end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, f"the condition does not hold after {seconds} s"
-        time.sleep(0.01)
-    return value
+    while True:
+        ended = child and child.poll() is not None
+        if value := condition():
+            return value
+        if ended or time.monotonic() >= end:
+            why = f"the program has ended with {child.returncode}" if ended else f"{seconds} s are over"
+            raise AssertionError(f"{why}, and this does not hold: {inspect.getsource(condition).strip()}")
+        time.sleep(pause)
 
 
 def traced_env(trace, env=None):
