@@ -29,6 +29,7 @@ GOTRACE = BUILT / "gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
 THREADS, LINE = 8, 64  # of the journal of test/prog/killed.c
 PAGE = 4096
+DEADLOCK = 3  # the exit status of `gotrace stacks`
 
 
 RING = {"GOTRACE_RING": "256M"}  # that holds all of it
@@ -405,9 +406,7 @@ def stand_still(directory, *case, format="go1.23", **more):
     child = proc.spawn(argv, env=proc.traced_env(directory / "t.out", env), stdout=subprocess.PIPE, text=True)
     try:
         lasts = child.stdout.readline() != "none\n"
-        deadline = time.monotonic() + 20
-        while lasts and proc.run([GOTRACE, "stacks", child.pid]).returncode == 0 and time.monotonic() < deadline:
-            pass
+        proc.until(lambda: not lasts or proc.run([GOTRACE, "stacks", child.pid]).returncode == DEADLOCK, child=child)
         time.sleep(seeded(moments=True).random() / 10)  # where none is, any moment will do
         stuck = json.loads(proc.run([GOTRACE, "stacks", "--json", child.pid]).stdout)["deadlocks"] if lasts else []
     finally:
