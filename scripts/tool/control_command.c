@@ -224,6 +224,22 @@ static _Noreturn void is_free(pid_t pid)
     FAIL(pid, "was forked by a program that had been attached before: gotrace attach %d", pid);
 }
 
+/* Says why a process does not answer of which no thread runs, if that is so. It takes the command
+ * when it goes on. */
+static void cannot_ask_halted(pid_t pid)
+{
+    char how = gt_is_stopped(pid);
+    if (how == 't')
+        FAIL(pid, "is stopped by a debugger, and does not answer: let the debugger continue it");
+    if (how)
+        FAIL(pid, "is stopped, and does not answer: kill -CONT %d", pid);
+    if (gt_is_frozen(pid))
+        FAIL(pid,
+             "is frozen by its cgroup (see /proc/%d/cgroup), and does not answer: thaw the cgroup, "
+             "and repeat the command",
+             pid);
+}
+
 /* Says why no thread serves the page, in a process with threads and the library. */
 static _Noreturn void is_not_served(pid_t pid)
 {
@@ -237,6 +253,7 @@ static _Noreturn void is_not_served(pid_t pid)
                   "GOTRACE_SIGNAL");
     if (found == -ENOENT || found == -EPROTO)
         FAIL(pid, "has another version of libgotrace.so");
+    cannot_ask_halted(pid); /* the tracer's thread may not have come to make the page */
     FAIL(pid,
          "cannot be asked: it has no thread of the tracer's, is about to end, or is not traced");
 }
@@ -265,22 +282,6 @@ static _Noreturn void cannot_find(pid_t pid, uint32_t command, int error)
     if (!gt_has_library(pid))
         has_no_library(pid, command);
     is_not_served(pid);
-}
-
-/* Says why a process does not answer of which no thread runs, if that is so. It takes the command
- * when it goes on. */
-static void cannot_ask_halted(pid_t pid)
-{
-    char how = gt_is_stopped(pid);
-    if (how == 't')
-        FAIL(pid, "is stopped by a debugger, and does not answer: let the debugger continue it");
-    if (how)
-        FAIL(pid, "is stopped, and does not answer: kill -CONT %d", pid);
-    if (gt_is_frozen(pid))
-        FAIL(pid,
-             "is frozen by its cgroup (see /proc/%d/cgroup), and does not answer: thaw the cgroup, "
-             "and repeat the command",
-             pid);
 }
 
 /* Says why a program with one thread did not carry out the command. */

@@ -499,6 +499,17 @@ def test_process_that_is_stopped(running):
     program.end()
 
 
+def test_process_that_is_stopped_before_it_can_be_asked():
+    """It has a thread, and none of the library's that serves commands."""
+    child = proc.spawn([SINGLE / "control/ending"], env=MANUAL | {"LD_PRELOAD": LIBRARY}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    assert "cannot be asked" in command("stop", child.pid).stderr
+    os.kill(child.pid, signal.SIGSTOP)
+    proc.until(lambda: is_stopped(child.pid))
+    assert f"is stopped, and does not answer: kill -CONT {child.pid}" in command("stop", child.pid).stderr
+    proc.kill_group(child)
+
+
 def test_process_that_is_frozen(running):
     program = running(GOTRACE_START="manual")
     with cgroups.frozen(program.pid):
