@@ -2,6 +2,7 @@
 #include "threads.h"
 
 #include "need.h"
+#include "polled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,10 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
     t->count[span.kind] += span.ended;
     t->slept += has_slept(t, ns);
     /* In some formats a call is followed by a state that lasts no time: not a wait for a CPU. */
-    if (all->span && !(span.kind == GT_SCHED && span.ns == 0))
+    if (!all->span || (span.kind == GT_SCHED && span.ns == 0))
+        return;
+    bool sleeps = t->state == GT_G_WAITING && t->polls;
+    if (!(sleeps || t->polled) || !gt_polled_keeps(all, t, &span, sleeps))
         all->span(all->arg, &span);
 }
 
@@ -394,8 +398,11 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     bool again = t->wanted_at < t->woke;
     t->again = again && t->woke == ns;
     t->waits_as = recent_kind_of_reason(all, h->text); /* interned */
-    if (t->waits_as == GT_SLEEP && h->stack && sleeps_in_wait(h->stack))
+    t->polls = t->waits_as == GT_SLEEP && h->stack && sleeps_in_wait(h->stack);
+    if (t->polls)
         t->waits_as = GT_SYNC;
+    else if (t->polled)
+        gt_polled_end(all, t);
     t->reason = h->text;
     bool page_ends = state == GT_G_RUNNABLE && between_log_and_wait(t, ns);
     enum gt_kind kind = gt_kind_of(t);
@@ -425,6 +432,7 @@ static void destroy(struct gt_threads *all, struct gt_thread_state *t, const str
                     uint64_t ns)
 {
     enter(all, t, GT_G_NONE, h->on->p, ns);
+    gt_polled_end(all, t);
     t->end = ns;
     t->ended = true;
     h->on->g = 0;
@@ -655,6 +663,7 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
         if (!t->ended) {
             t->end = trace->ns;
             tell_span(all, t, trace->ns, (struct ending){.p = GT_NO_P});
+            gt_polled_end(all, t);
         }
     }
     return whole;

@@ -37,6 +37,8 @@ struct gt_thread_state {
     uint64_t wanted_at, woke;               /* when the log said so; when it last began to run */
     struct gt_stream *call;                 /* where its last call began; or NULL */
     bool again;                             /* after a spurious wake-up it waits for the same */
+    bool polls;                             /* its last wait is a sleep of polled.h */
+    struct gt_polled *polled;               /* see polled.h; NULL: it never polled */
     struct gt_history history;
     struct gt_stretches off; /* when it had no CPU, and was not waiting */
     struct gt_shares shares; /* only with an account */

@@ -111,8 +111,30 @@ def test_a_wait_of_libcxx_that_nobody_ends(like_libcxx):
 
 
 def test_polling_of_libcxx_is_no_sleep(like_libcxx):
-    """At a barrier it sleeps until all are there: for the program a wait for other threads, at its own line."""
-    assert [row[1:3] for row in like_libcxx[0] if row[3].startswith("nanosleep <- Functor::operator()")] == [(4, "sync")]
+    """At a barrier it sleeps until all are there, four times here: for the program one wait for other threads, at its own line."""
+    assert [row[1:3] for row in like_libcxx[0] if row[3].startswith("nanosleep <- Functor::operator()")] == [(1, "sync")]
+
+
+@pytest.fixture(scope="module")
+def libcxx(tmp_path_factory):
+    """Flags for the libc++ of clang's version, unpacked: its package does not go with libunwind-dev, which we are built with."""
+    root = tmp_path_factory.mktemp("libcxx")
+    version = proc.run(["clang++", "-dumpversion"]).ok().stdout.split(".")[0]
+    names = [name.format(version) for name in ("libc++-{}-dev", "libc++1-{}", "libc++abi-{}-dev", "libc++abi1-{}")]
+    proc.run(["apt-get", "-o", "APT::Sandbox::User=root", "download", *names], cwd=root, timeout=120).ok()
+    for package in root.glob("*.deb"):
+        proc.run(["dpkg-deb", "-x", package, root]).ok()
+    llvm = root / f"usr/lib/llvm-{version}"
+    return ["-nostdinc++", "-isystem", llvm / "include/c++/v1", "-nostdlib++", f"-L{llvm}/lib", f"-Wl,-rpath,{llvm}/lib", "-lc++", "-lc++abi"]
+
+
+@pytest.mark.foreign
+@pytest.mark.needs("clang++", "apt-get")
+def test_each_wait_at_a_barrier_of_libcxx_is_one_wait(libcxx, traced, tmp_path):
+    """Two threads wait in eight rounds for a third one, once in each round, however often the library sleeps."""
+    program = proc.compile(SOURCES / "places/barrier.cc", tmp_path / "prog", "-std=c++20", *libcxx, compiler="clang++")
+    rows = [row for row in top(traced([program]).ok().trace, "--idle=none") if "meet_others" in row[3] and row[2] != "sched"]
+    assert [row[1:3] for row in rows] == [(16, "sync")], rows
 
 
 def test_threads_of_libcxx_have_the_name_of_what_they_run(like_libcxx):

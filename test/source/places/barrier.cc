@@ -1,0 +1,50 @@
+/* Two threads wait at a barrier in each round until a third one comes, once they are asleep. */
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+static std::barrier<> all(3);
+static std::atomic<int> tid[2];
+
+__attribute__((noinline)) static void meet_others()
+{
+    all.arrive_and_wait();
+    asm volatile("");
+}
+
+static bool is_asleep(int thread)
+{
+    std::string line;
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::getline(file, line);
+    return line[line.rfind(')') + 2] == 'S';
+}
+
+/* The thread says so when it comes to the barrier, and from there on only sleeps. */
+static void wait_for(int i)
+{
+    for (int round = 0; round < 8; round++) {
+        tid[i] = gettid();
+        meet_others();
+    }
+}
+
+int main()
+{
+    std::thread first(wait_for, 0), second(wait_for, 1);
+    for (int round = 0; round < 8; round++) {
+        for (std::atomic<int> &one : tid) {
+            while (!one || !is_asleep(one))
+                ;
+            one = 0;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        meet_others();
+    }
+    first.join();
+    second.join();
+}
