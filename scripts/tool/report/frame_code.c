@@ -262,6 +262,28 @@ static const char *bare(const char *function)
     return function;
 }
 
+/* Whether the function is one that Python's interpreter exports: "_PyFunction_Vectorcall". */
+static bool is_of_python(const char *function)
+{
+    const char *name = function + (*function == '_');
+    return strncmp(name, "Py", 2) == 0 && strchr(name, '_') && !strchr(name, '+');
+}
+
+/*
+ * Whether the frame has no name, and its module has Python's interpreter in it, as another frame of
+ * the stack shows: a stripped interpreter, or a program that is linked with one.
+ */
+static bool is_in_interpreter(const struct gt_callers *stack, uint32_t i,
+                              const struct module *module)
+{
+    bool found = false;
+    if (!module || !strstr(stack->frame[i].func, "+0x"))
+        return false;
+    for (uint32_t k = 0; k < stack->n && !found; k++)
+        found = is_of_python(stack->frame[k].func) && module_at(stack, k) == module;
+    return found;
+}
+
 static unsigned find_kinds(const struct gt_where *frame, const struct module *module)
 {
     const char *subjects[SUBJECTS] = {bare(frame->func), frame->file, module ? module->path : ""};
@@ -286,7 +308,8 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
         gt_need(gt_memo_at(&all.kinds, gt_hash_mix(key, module ? (uintptr_t)module->path : 0)));
     if (!*slot)
         *slot = 1 + find_kinds(frame, module);
-    return (unsigned)*slot - 1;
+    unsigned kinds = (unsigned)*slot - 1;
+    return is_in_interpreter(stack, i, module) ? kinds | GT_FRAME_SKIP : kinds;
 }
 
 bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i)
