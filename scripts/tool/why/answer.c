@@ -217,14 +217,17 @@ static void print_place(FILE *out, const struct gt_why *why, const struct gt_pat
         fputs("  A timer, input or another process ends these waits: no event tells which.\n", out);
 }
 
-/* Whether the process mostly waits for the end of a child, or for a signal: as when a child ends.
+/*
+ * Whether the process mostly waits for the end of a child, or for a signal: as when a child ends. A
+ * child that only writes its trace limits nothing where a finding says what limits the run.
  */
-static bool is_in_other(const struct gt_why *why)
+static bool is_in_other(const struct gt_why *why, const struct gt_whatif *first)
 {
     const struct gt_path_row *row = &why->path.row[0];
     const struct gt_section *s = why->path.n ? &why->sections.at[row->section] : NULL;
     return s && row->ns * 2 > why->path.ns &&
-           (gt_section_waits_for_child(s) || gt_section_waits_for_signal(s));
+           (gt_section_waits_for_child(s) || gt_section_waits_for_signal(s)) &&
+           !(s->ending && is_told(why, first));
 }
 
 static void print_other(FILE *out, const struct gt_why *why)
@@ -401,7 +404,7 @@ bool gt_answer_print(FILE *out, const struct gt_why *why)
 {
     const struct gt_whatif *first = first_change(why), *cause[CAUSES_MOST];
     bool serves = why->pieces.n; /* then the page says whether a loop was blocked */
-    if (!serves && is_in_other(why)) {
+    if (!serves && is_in_other(why, first)) {
         print_other(out, why);
         return true;
     }

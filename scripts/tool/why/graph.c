@@ -65,11 +65,14 @@ static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
     return lane->chunk[lane->chunks++] = fresh;
 }
 
-/* Sums up calls, sleeps and waits for input there that no other thread ended. */
+/*
+ * Sums up calls, sleeps and waits for input there that no other thread ended. Below a function with
+ * a busy name, as wait_result, a wait for input is GT_SYNC: see add_span.
+ */
 static void note_alone(struct gt_spot *spot, const struct gt_step *s)
 {
-    if (s->by != GT_NOBODY ||
-        (s->kind != GT_SLEEP && s->kind != GT_SYSCALL && s->kind != GT_NETWORK))
+    bool input = s->kind == GT_NETWORK || (s->kind == GT_SYNC && spot->busy);
+    if (s->by != GT_NOBODY || (!input && s->kind != GT_SLEEP && s->kind != GT_SYSCALL))
         return;
     uint64_t ns = s->to - s->from;
     spot->alone_least = spot->alone && spot->alone_least < ns ? spot->alone_least : ns;

@@ -2,6 +2,7 @@
 #include "handed.h"
 
 #include "partners.h"
+#include "reaped.h"
 
 #include "scripts/tool/report/call_places.h"
 
@@ -12,14 +13,16 @@
 
 enum {
     SAMPLE = 64,          /* waits of a place that are examined */
-    LEAST_WAITS = 8,      /* of the sample, long enough to tell */
+    LEAST_WAITS = 8,      /* of the sample, long enough to tell; */
+    LEAST_OF_OTHERS = 4,  /* for threads of other processes, which answer through a pipe */
     PLACES_MOST = 32,     /* places that are looked at */
     KINDS_MOST = 32,      /* routines of threads */
     THREADS_MOST = 128,   /* threads */
     LOOKS_MOST = 4000000, /* looks at a thread, for all waits: some 0.3 us each */
     LEAST_PART = 100,     /* the waits of a place take at least this fraction of the run */
     HITS_PERCENT = 75,    /* at least so many waits end just after a candidate was active; */
-    CHANCE_PERCENT = 25,  /* at most so many checked moments inside waits do so by chance */
+    CHANCE_PERCENT = 25,  /* at most so many checked moments inside waits do so by chance; */
+    CHANCE_OF_FEW = 13,   /* and of fewer waits than LEAST_WAITS */
     SOON_NS = 32000,      /* "just after": this long, doubled */
     SOONS = 7,            /* so many times, for a busy machine */
     LENGTH_OF_SOON = 6,   /* a wait must be so many times longer than that to tell anything */
@@ -171,6 +174,18 @@ static void count(struct tally *t, const struct wait *wait, uint64_t gap,
  */
 #define OF_EQUALS 0.05
 
+/* Whether no thread of that routine is of the waiter's process. */
+static bool is_of_others(const struct look *l, const struct place *place, const char *routine)
+{
+    const struct gt_graph *graph = l->graph;
+    const struct gt_lane *waiter = &graph->lane[place->sample[0].thread];
+    uint32_t i = 0;
+    while (i < graph->lanes && (graph->lane[i].thread->routine != routine ||
+                                gt_is_of_other_process(&graph->lane[i], waiter)))
+        i++;
+    return i == graph->lanes;
+}
+
 /*
  * Takes threads of that routine as the place's wakers if they fit more often than chance, and
  * better than *best.
@@ -179,9 +194,11 @@ static void judge(const struct look *l, struct place *place, const char *routine
                   const struct tally *t, double *best)
 {
     bool equals = l->graph->lane[place->sample[0].thread].thread->routine == routine;
+    uint64_t least = is_of_others(l, place, routine) ? LEAST_OF_OTHERS : LEAST_WAITS;
     for (int i = 0; i < SOONS; i++) {
-        if (t->waits[i] < LEAST_WAITS || t->hits[i] * 100 < t->waits[i] * HITS_PERCENT ||
-            t->chance[i] * 100 > t->waits[i] * CHECKS * CHANCE_PERCENT)
+        uint64_t chance = t->waits[i] < LEAST_WAITS ? CHANCE_OF_FEW : CHANCE_PERCENT;
+        if (t->waits[i] < least || t->hits[i] * 100 < t->waits[i] * HITS_PERCENT ||
+            t->chance[i] * 100 > t->waits[i] * CHECKS * chance)
             continue;
         double more = ((double)t->hits[i] - (double)t->chance[i] / CHECKS) / (double)t->waits[i];
         more -= equals ? OF_EQUALS : 0;
@@ -199,7 +216,7 @@ static void find_givers(struct look *l, struct place *place)
     uint64_t looks = place->waits * l->graph->lanes;
     if (l->looks + looks > LOOKS_MOST)
         l->graph->unasked += place->waits;
-    if (place->n < LEAST_WAITS || l->looks + looks > LOOKS_MOST)
+    if (place->n < LEAST_OF_OTHERS || l->looks + looks > LOOKS_MOST)
         return;
     for (size_t k = 0; k < l->kinds; k++) {
         struct tally tally = {0};

@@ -231,8 +231,9 @@ static void consider_half(struct search *s, uint32_t section, uint64_t on_path)
  */
 static bool can_take_half(const struct search *s, const struct gt_section *section)
 {
-    return section->kind != GT_SCHED && !section->spins && !gt_section_waits_for_child(section) &&
-           !gt_section_waits_for_signal(section) && (!section->rest || s->sections->asks);
+    return section->kind != GT_SCHED && !section->spins && !section->ending &&
+           !gt_section_waits_for_child(section) && !gt_section_waits_for_signal(section) &&
+           (!section->rest || s->sections->asks);
 }
 
 /* Of a poll that is not understood: how often a thread looks is not how long it waits. */
