@@ -119,6 +119,13 @@ static enum way find_way(const char *call)
     return NEVER;
 }
 
+/* Whether the span is an accept that found a connection at once: the thread came to no rest. */
+static bool is_short_accept(const struct gt_span *span)
+{
+    static const char *const calls[] = {"accept", NULL};
+    return span->kind == GT_SYSCALL && gt_begins_with(gt_leaf_of(span->stack), calls);
+}
+
 static enum way way_of(const char *call)
 {
     uint64_t *slot = gt_need(gt_memo_at(&all.ways, (uintptr_t)call));
@@ -399,6 +406,8 @@ void gt_idle_note(const struct gt_span *span)
 {
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
         !span->stack->n)
+        return;
+    if (is_short_accept(span))
         return;
     if (!span->ended && span->thread->awaited)
         return; /* what it holds, not the place, decides: see gt_is_idle_at_end */
