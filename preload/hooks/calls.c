@@ -133,11 +133,14 @@ static bool is_unknown(const void *timeout)
         }                                                         \
         return gt_thread_names_written(fd, buf, moved);           \
     }
-#define GT_NEW_FD(what, name, parameters, arguments)            \
-    GT_EXPORT int name parameters                               \
-    {                                                           \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, what); \
-        return gt_fd_forget(gt_real.name arguments);            \
+/* A connection that was accepted is shown, however short the call was: see slice.h. */
+#define GT_NEW_FD(what, name, parameters, arguments)               \
+    GT_EXPORT int name parameters                                  \
+    {                                                              \
+        GT_SLICE(gt_slice) = gt_slice_begin(GT_HOOK_##name, what); \
+        int gt_made = gt_fd_forget(gt_real.name arguments);        \
+        gt_slice.accepted = (what) == GT_NETWORK && gt_made >= 0;  \
+        return gt_made;                                            \
     }
 #define GT_ROW(how, result, name, parameters, arguments) how(result, name, parameters, arguments)
 #define NEW(result, name, parameters, arguments)     \

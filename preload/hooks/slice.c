@@ -149,14 +149,17 @@ void gt_slice_end(struct gt_slice *slice)
     bool muted = slice->since == UNTIMED;
     uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
+    bool brief = unseen && (muted || gt_call_is_short(units));
     /*
      * The frame stays noted until the withdrawal: a signal handler's call would else be noted in
      * place of this one.
      */
-    if (__builtin_expect(unseen && (muted || gt_call_is_short(units)), 1)) {
+    if (__builtin_expect(brief && (muted || !slice->accepted), 1)) {
         t->frame = 0;
         return;
     }
+    if (brief)
+        slice->reason = GT_REASON_NONE;
     int saved = errno;
     write_slice(t, slice, unseen);
     errno = saved;

@@ -1,7 +1,9 @@
 /*
  * A call into the kernel as a slice of the trace: a system call, or a wait for the network. All
  * hooks of such calls use this. A call shorter than GOTRACE_SYSCALL_MIN is not written, unless it
- * is still running when the generation or the program ends.
+ * is still running when the generation or the program ends. An accept that found a connection is
+ * written, too: readers count the connections of each thread. If it is short, it did not wait, and
+ * is written as a call.
  */
 #pragma once
 
@@ -22,6 +24,7 @@ enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_NETWORK = -4 };
 struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
     bool stands;              /* see gt_thread_stand */
+    bool accepted;            /* it has made a connection: written even if it is short */
     uint64_t since;
     uintptr_t frame;   /* tells this call from the thread's other calls */
     uint64_t due;      /* as in struct gt_wait */

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lib import PROGRAMS, SOURCES, proc
+from lib import PROGRAMS, SINGLE, SOURCES, proc
 from test_why import GOTRACE, check, findings, page, why
 
 LATE_NS, LATE_TIMES = 50_000_000, 3  # as in served.c
@@ -133,3 +133,22 @@ def test_timers_side_by_side(tmp_path):
     gains = [change["gain"] for change in report["what_if"] if "render_page" in change["name"]]
     half = row["ns"] / report["path"]["ns"] / 2 if row else 0
     assert half > 0.2 and gains and abs(gains[0] - half) <= 0.05, (half, gains)
+
+
+@pytest.mark.parametrize("mode", ["own", "quiet", "shared"])
+def test_uneven_accepts(traced, mode):
+    """The page tells what the program counts; nothing where no connection waits for the worker, or all workers accept as many."""
+    result = traced([SINGLE / "why/accepts", mode]).ok()
+    accepted = [int(n) for n in result.stdout.split()]
+    found = findings(result.trace)
+    if mode != "own":
+        assert "uneven_accepts" not in found, found
+        return
+    assert accepted == [60, 0, 0, 0]
+    text = " ".join(found["uneven_accepts"]["text"].split())
+    busy, late = re.fullmatch(
+        r"Uneven accepts: work, one of 4 workers, accepted 60 of 60 connections and was busy for (\d+) % of the time, "
+        r"the others for 0 % on average. (\d+) connections waited until it had served others.", text
+    ).groups()
+    assert int(busy) >= 70 and int(late) <= 59, text
+    assert page(result.trace).splitlines()[2].startswith("* Uneven accepts: ")

@@ -1,6 +1,7 @@
 /* See findings.h. */
 #include "findings.h"
 
+#include "accepts.h"
 #include "arenas.h"
 #include "gil.h"
 #include "hand_overs.h"
@@ -68,6 +69,11 @@ static const struct {
     double arena_part;      /* their part of the samples of these threads */
     double arena_waits;     /* part of the interval that threads wait unseen, together */
     double spins;           /* part of the time that all threads ran, and of the interval */
+    uint64_t late_accepts;  /* connections behind others: a few come together anywhere */
+    double late_part;       /* their part of the busiest worker's connections */
+    double accepts_share;   /* its connections, in equal shares of all */
+    double accepts_busy;    /* part of the interval that it works */
+    double accepts_others;  /* the work of the others on average, as part of that */
     double starved_writer;  /* part of the interval that writers wait while readers come back */
     double once;            /* part of the path on threads that initialise what others wait for */
     double lost_part;       /* part of the run, up to its end, that its last thread waits */
@@ -115,6 +121,11 @@ static const struct {
     .arena_part = 0.05,
     .arena_waits = 0.2,
     .spins = 0.05,
+    .late_accepts = 10,
+    .late_part = 0.5,
+    .accepts_share = 1.5,
+    .accepts_busy = 0.5,
+    .accepts_others = 0.25,
     .starved_writer = 0.1,
     .once = 0.1,
     .lost_part = 0.3,
@@ -1165,6 +1176,26 @@ static void look_for_lost_signal(const struct look *l)
     }
 }
 
+/* With all calls recorded, accepts that found nothing are there, too. */
+static void look_for_uneven_accepts(const struct look *l)
+{
+    const struct gt_graph *graph = l->sections->graph;
+    if (graph->channels)
+        return;
+    struct gt_accepts it = gt_accepts_find(l->survey, l->sections);
+    if (it.worker == GT_NOBODY || it.workers < 2 || it.late < from_on.late_accepts ||
+        (double)it.late < from_on.late_part * (double)it.its ||
+        (double)it.its * it.workers < from_on.accepts_share * (double)it.all ||
+        it.busy < from_on.accepts_busy || it.others > from_on.accepts_others * it.busy)
+        return;
+    add(l, "uneven_accepts", "top --by-thread", it.late_at,
+        "Uneven accepts: %s, one of %" PRIu32 " workers, accepted %" PRIu64 " of %" PRIu64
+        " connections and was busy for %.0f %% of\n  the time, the others for %.0f %% on average. "
+        "%" PRIu64 " connections waited until it had served others.",
+        name_of(l, it.worker).text, it.workers, it.its, it.all, 100 * it.busy, 100 * it.others,
+        it.late);
+}
+
 void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uint32_t thread,
                       const struct gt_path *path, const struct gt_survey *survey,
                       const struct gt_whatifs *whatifs)
@@ -1195,6 +1226,7 @@ void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uin
         look_for_series(&l, (uint32_t)i);
     }
     look_for_uneven_regions(&l);
+    look_for_uneven_accepts(&l);
     look_at_cpus(&l);
     look_for_polls(&l);
     look_for_spinning(&l);

@@ -1,0 +1,110 @@
+/* See accepts.h. */
+#include "accepts.h"
+
+#include "scripts/tool/report/call_places.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LATE_NS = 1000000, /* work since the worker's last rest: then a connection has waited for it */
+};
+
+struct worker {
+    uint64_t its, late, late_at; /* connections, as in struct gt_accepts */
+    uint64_t busy_ns;            /* work but for its rests */
+    uint64_t rest_ns;
+    uint32_t rest; /* the section in which it rests longest; or GT_NOBODY */
+    bool accepts;  /* it has called accept, or waits in it */
+};
+
+static bool is_accept(const struct gt_graph *graph, const struct gt_step *s)
+{
+    static const char *const calls[] = {"accept", NULL};
+    const struct gt_spot *spot = &graph->spot[s->spot];
+    return !spot->runs && s->kind != GT_SCHED && gt_begins_with(gt_leaf_of(spot->stack), calls);
+}
+
+/*
+ * Counts what the thread accepted. An accept after which the thread makes no more calls has failed:
+ * the listening socket was closed. The library records no other accept that found nothing, unless
+ * it waited; and a short one as a call, which did not wait. since: end of the thread's last wait
+ * for input.
+ */
+static struct worker look_at(const struct gt_survey *survey, struct gt_sections *sections,
+                             uint32_t thread)
+{
+    const struct gt_graph *graph = sections->graph;
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    struct worker w = {.rest = GT_NOBODY};
+    uint64_t since = graph->lane[thread].begin, last = 0, late = 0;
+    for (const struct gt_step *s = gt_cursor_from(&c, survey->from); s && s->from < survey->to;
+         s = gt_cursor_next(&c)) {
+        bool accepts = is_accept(graph, s), waits = s->kind == GT_NETWORK;
+        bool rests = waits && (accepts || gt_graph_is_idle(graph, s));
+        if (s->kind != GT_RUNNING && s->kind != GT_SCHED && last) {
+            w.its++;
+            w.late += late != 0;
+            w.late_at = w.late == 1 && late ? late : w.late_at;
+            last = late = 0;
+        }
+        if (rests && s->to - s->from >= w.rest_ns) {
+            w.rest_ns = s->to - s->from;
+            w.rest = gt_sections_of(sections, thread, s);
+        }
+        uint64_t to = s->to < survey->to ? s->to : survey->to;
+        if (!rests && gt_survey_works(s))
+            w.busy_ns += to - (s->from > survey->from ? s->from : survey->from);
+        since = rests ? s->to : since;
+        w.accepts |= accepts;
+        if (accepts && s->ended) {
+            last = s->to;
+            late = w.its && s->from > since + LATE_NS ? s->from : 0;
+        }
+    }
+    gt_cursor_close(&c);
+    return w;
+}
+
+/* Sums up the pool of the worker that accepted most. */
+static struct gt_accepts sum_up(const struct gt_survey *survey, const struct worker *of, size_t n,
+                                uint32_t most)
+{
+    double length = (double)(survey->to - survey->from);
+    const struct worker *its = &of[most];
+    struct gt_accepts sum = {.worker = most,
+                             .its = its->its,
+                             .late = its->late,
+                             .late_at = its->late_at,
+                             .busy = (double)its->busy_ns / length};
+    for (uint32_t i = 0; i < n; i++) {
+        if (survey->pool_of[i] != survey->pool_of[most] ||
+            !(of[i].accepts || (of[i].rest != GT_NOBODY && of[i].rest == its->rest)))
+            continue;
+        sum.workers++;
+        sum.all += of[i].its;
+        sum.others += i == most ? 0 : (double)of[i].busy_ns / length;
+    }
+    sum.others /= sum.workers > 1 ? sum.workers - 1 : 1;
+    return sum;
+}
+
+struct gt_accepts gt_accepts_find(const struct gt_survey *survey, struct gt_sections *sections)
+{
+    const struct gt_graph *graph = sections->graph;
+    struct gt_accepts sum = {.worker = GT_NOBODY};
+    if (!gt_graph_accepts(graph))
+        return sum;
+    struct worker *of = gt_need(calloc(graph->lanes + 1, sizeof *of));
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        of[i] = look_at(survey, sections, i);
+        most = of[i].its > of[most].its ? i : most;
+    }
+    if (of[most].its)
+        sum = sum_up(survey, of, graph->lanes, most);
+    free(of);
+    return sum;
+}
