@@ -237,11 +237,12 @@ static struct visits *visits_of(const struct gt_span *span)
     const char *call = gt_leaf_of(span->stack);
     struct visits *v = item_of(&all.visits, gt_hash_mix(place, g), sizeof *v);
     if (!v->stack) {
+        enum way way = way_of(call);
         *v = (struct visits){.next = all.first,
                              .stack = span->stack,
                              .thread = span->thread,
                              .kind = span->kind,
-                             .way = way_of(call),
+                             .way = way == EVENTS && span->kind == GT_SLEEP ? SLEEP : way,
                              .joins = gt_role_of(call) == GT_ROLE_JOIN,
                              .reaps = gt_waits_for_child(call),
                              .first = span->from,
