@@ -185,19 +185,20 @@ static bool is_unknown(const void *timeout)
             gt_wait_expired(&wait, &end);                          \
         return r;                                                  \
     }
-#define POLL(result, name, parameters, arguments)                     \
-    GT_EXPORT result name parameters                                  \
-    {                                                                 \
-        if (RETURNS_AT_ONCE(timeout) && gt_slice_is_left_out())       \
-            return gt_real.name arguments;                            \
-        struct gt_timeout end = END_OF(timeout);                      \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
-        gt_slice_ends(&slice, &end);                                  \
-        result r = gt_real.name arguments;                            \
-        slice.moved = r;                                              \
-        if (r == 0)                                                   \
-            gt_slice_expired(&slice, &end);                           \
-        return r;                                                     \
+/* Without descriptors it is a sleep: time.sleep of Python up to 3.10 is a select. */
+#define POLL(result, name, parameters, arguments)                                   \
+    GT_EXPORT result name parameters                                                \
+    {                                                                               \
+        if (RETURNS_AT_ONCE(timeout) && gt_slice_is_left_out())                     \
+            return gt_real.name arguments;                                          \
+        struct gt_timeout end = END_OF(timeout);                                    \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, n ? GT_NETWORK : GT_TIME); \
+        gt_slice_ends(&slice, &end);                                                \
+        result r = gt_real.name arguments;                                          \
+        slice.moved = r;                                                            \
+        if (r == 0)                                                                 \
+            gt_slice_expired(&slice, &end);                                         \
+        return r;                                                                   \
     }
 #define MESSAGES(result, name, parameters, arguments)                 \
     GT_EXPORT result name parameters                                  \

@@ -49,7 +49,7 @@ static enum gt_reason reason_of(struct gt_thread *t, int on, uint64_t since)
         return kind == GT_FD_SOCKET ? GT_REASON_NETWORK : GT_REASON_NONE;
     }
     if (on > GT_NETWORK)
-        return on == GT_SYNC ? GT_REASON_SYNC : GT_REASON_NONE;
+        return on == GT_SYNC ? GT_REASON_SYNC : on == GT_TIME ? GT_REASON_SLEEP : GT_REASON_NONE;
     if (__builtin_expect(gt_channels_wanted(), 0) && on < GT_NETWORK)
         look_at(t, GT_NETWORK - 1 - on, since);
     return GT_REASON_NETWORK;

@@ -17,7 +17,7 @@
  * What a call works on, if not a file descriptor; and GT_SOCKET, a descriptor that is certainly a
  * socket.
  */
-enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_NETWORK = -4 };
+enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_TIME = -4, GT_NETWORK = -5 };
 #define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
 
 /* A call under way, on the stack of the hook. */

@@ -17,7 +17,7 @@ class Truth:
     waker: int
     ns: int  # from call to return
     arranged: int  # how much of it the program brought about
-    kind: str  # sync, cond, network, syscall
+    kind: str  # sync, cond, network, sleep, syscall
     start: int  # ns, by the program's clock
 
     def covers(self, ns):
@@ -108,7 +108,7 @@ def within_generations(shown, events):
     return [s for s in shown if not any(s.start < end <= s.start + s.ns for end in ends)]
 
 
-REASON = {"sync": "sync", "cond": "sync.(*Cond).Wait", "network": "network", "syscall": "syscall"}
+REASON = {"sync": "sync", "cond": "sync.(*Cond).Wait", "network": "network", "sleep": "sleep", "syscall": "syscall"}
 
 
 def check(expected, events, *, but=()):

@@ -1375,8 +1375,8 @@ static long nothing_there(void)
 #endif
 
 /*
- * Kinds of rows: S, a system call that waits; N, a wait for the network; X, a system call that
- * cannot wait, made three times; T, the same on a file that has a name.
+ * Kinds of rows: S, a system call that waits; N, a wait for the network; Z, a sleep; X, a system
+ * call that cannot wait, made three times; T, like X on a file that has a name.
  */
 /* clang-format off: a row is a line */
 #define S(...)                          \
@@ -1386,6 +1386,10 @@ static long nothing_there(void)
 #define N(...)                          \
     {                                   \
         __VA_ARGS__, .class = "network" \
+    }
+#define Z(...)                        \
+    {                                 \
+        __VA_ARGS__, .class = "sleep" \
     }
 #define X(...)                                                               \
     {                                                                        \
@@ -1510,7 +1514,7 @@ static const struct row table[] = {
     N("poll-interrupted", "poll", restartable, do_poll, interrupt, .after = close_all),
     N("ppoll", "ppoll", empty_pipe, do_ppoll, put, .after = close_all),
     N("select", "select", empty_pipe, do_select, put, .after = close_all),
-    N("select-timeout", "select", empty_pipe, select_timeout, .after = close_all),
+    Z("select-timeout", "select", empty_pipe, select_timeout, .after = close_all),
     N("pselect", "pselect", empty_pipe, do_pselect, put, .after = close_all),
     N("epoll_wait", "epoll_wait", an_epoll, do_epoll_wait, put, .after = close_all),
     N("epoll_wait-timeout", "epoll_wait", an_epoll, epoll_wait_timeout, .after = close_all),

@@ -39,7 +39,7 @@ struct row {
     void (*around)(void (*body)(void)); /* calls body; the waits end when it has returned */
     int threads;                        /* 0: one */
     int rounds;                         /* the same again, with new threads; 0: one */
-    const char *class;                  /* sync, cond, network, syscall: what the trace is to say */
+    const char *class; /* sync, cond, network, sleep, syscall: what the trace is to say */
     enum kind kind;
     int foreign;   /* no thread of ours ends the wait, though `wake` brings it about */
     int spins;     /* waits without sleeping */
