@@ -1,17 +1,15 @@
 /*
- * Reading the interpreter's memory, where nothing is sure to be as it has to be. For
- * python_stack.c, which has the variables, and python_names.c.
+ * Reading the interpreter's memory, in the process itself. For python_stack.c, which has the
+ * variables, python_names.c and gil.c.
  */
 #pragma once
 
 #include "layouts.h"
-#include "python_layouts.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
-enum { GT_PYTHON_TYPE = 8, GT_PYTHON_SIZE = 16 }; /* offsets in an object */
 enum { GT_PYTHON_PAGE = 4096, GT_PYTHON_PAGES = 1024 };
 
 /* The calling thread walks another thread's frames, which may be gone before the walk is over. */
@@ -39,33 +37,13 @@ static inline bool gt_python_can_read(uintptr_t at, size_t size)
     return (__builtin_expect(known, 1) && !gt_python_of_other) || gt_python_can_read_slow(at, size);
 }
 
-static inline uintptr_t gt_python_word(uintptr_t at)
+static inline const void *gt_python_at(uintptr_t at, size_t size)
 {
-    return *(const uintptr_t *)at;
+    (void)size;
+    return (const void *)at;
 }
 
-static inline bool gt_python_read_word(uintptr_t at, uintptr_t *word)
-{
-    bool can = at % sizeof *word == 0 && gt_python_can_read(at, sizeof *word);
-    if (can)
-        *word = gt_python_word(at);
-    return can;
-}
-
-static inline bool gt_python_is_object(uintptr_t at, uintptr_t type, size_t size)
-{
-    return at % sizeof(uintptr_t) == 0 && gt_python_can_read(at, size) &&
-           gt_python_word(at + GT_PYTHON_TYPE) == type;
-}
-
-/* The characters of a string. false: the object is none. */
-bool gt_python_read_text(uintptr_t at, struct gt_python_text *text);
-
-static inline bool gt_python_is_text(const struct gt_python_text *text, const char *ascii)
-{
-    return text->width == 1 && text->length == strlen(ascii) &&
-           memcmp(text->at, ascii, text->length) == 0;
-}
+#include "symbolize/python/frames.h"
 
 /* Whether the file is Python's own module for threads. */
 static inline bool gt_python_is_of_threading(const struct gt_python_text *file)

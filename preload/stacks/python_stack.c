@@ -1,11 +1,7 @@
 /*
- * See python_stack.h. Each call of the interpreter's function has a record in its own frame on the
- * C stack (layouts: `cframe`, or the last Python frame of that call). The record's address tells
- * which native frame is replaced by which frames of Python.
- *
- * Pointers are followed only to memory that can be read and has the type that it has to have. A
- * code object lives as long as its frame. Its pc is remembered by all the data that it is made of,
- * so that another code object at the same address is not mistaken for it.
+ * See python_stack.h. symbolize/python/frames.h reads the frames. A code object lives as long as
+ * its frame. Its pc is remembered by all the data that it is made of, so that another code object
+ * at the same address is not mistaken for it.
  */
 #include "python_stack.h"
 
@@ -26,14 +22,13 @@
 _Atomic bool gt_python_runs, gt_python_may_go;
 
 static struct {
-    struct gt_python_layout layout;
-    uintptr_t code_type, text_type, bytes_type, function_type, method_type;
-    uintptr_t interpreter, interpreter_size; /* its C function */
-    _Atomic uintptr_t lo, hi;                /* the module with the interpreter */
-    uint64_t loaded;                         /* when that module was loaded */
+    uintptr_t function_type, method_type;
+    _Atomic uintptr_t lo, hi; /* the module with the interpreter */
+    uint64_t loaded;          /* when that module was loaded */
     void *(*thread)(void);
     int (*is_initialized)(void);
 } python;
+struct gt_python gt_python;
 
 __thread bool gt_python_of_other;
 _Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES] GT_SPARSE;
@@ -104,19 +99,19 @@ static bool find(const struct gt_module *module, const struct link_map *map)
     gt_pymutex_find(module, version(map));
     if (!module || size_of(map, RUNTIME) < WORDS * sizeof(uint64_t))
         return false;
-    python.code_type = address_of(map, "PyCode_Type");
-    python.text_type = address_of(map, "PyUnicode_Type");
-    python.bytes_type = address_of(map, "PyBytes_Type");
+    gt_python.code_type = address_of(map, "PyCode_Type");
+    gt_python.text_type = address_of(map, "PyUnicode_Type");
+    gt_python.bytes_type = address_of(map, "PyBytes_Type");
     python.function_type = address_of(map, "PyFunction_Type");
     python.method_type = address_of(map, "PyMethod_Type");
-    python.interpreter = address_of(map, INTERPRETER);
-    python.interpreter_size = size_of(map, INTERPRETER);
+    gt_python.interpreter = address_of(map, INTERPRETER);
+    gt_python.interpreter_size = size_of(map, INTERPRETER);
     python.thread = (void *(*)(void))address_of(map, "PyGILState_GetThisThreadState");
     python.is_initialized = (int (*)(void))address_of(map, "Py_IsInitialized");
-    bool known =
-        python.code_type && python.text_type && python.bytes_type && python.interpreter &&
-        python.thread && python.is_initialized &&
-        gt_python_layout(version(map), (const uint64_t *)address_of(map, RUNTIME), &python.layout);
+    bool known = gt_python.code_type && gt_python.text_type && gt_python.bytes_type &&
+                 gt_python.interpreter && python.thread && python.is_initialized &&
+                 gt_python_layout(version(map), (const uint64_t *)address_of(map, RUNTIME),
+                                  &gt_python.layout);
     python.lo = known ? module->lo : 0; /* 0: there is no module that could have stayed */
     python.hi = known ? module->hi : 0;
     python.loaded = module->loaded;
@@ -249,70 +244,7 @@ uintptr_t gt_python_thread(void)
     return (uintptr_t)python.thread();
 }
 
-/* Texts -------------------------------------------------------------------------------------- */
-
-enum { TEXT_STATE = 32, BYTES = 32 };
-
-static uint32_t state_of(uintptr_t text)
-{
-    return *(const uint32_t *)(text + TEXT_STATE);
-}
-
-static struct gt_python_text text_at(uintptr_t at)
-{
-    enum { ASCII = 0x40, WIDTH_SHIFT = 2 };
-    uint32_t state = state_of(at);
-    uint16_t begin = state & ASCII ? python.layout.ascii : python.layout.characters;
-    return (struct gt_python_text){.at = (const void *)(at + begin),
-                                   .length = gt_python_word(at + GT_PYTHON_SIZE),
-                                   .width = state >> WIDTH_SHIFT & 7};
-}
-
-bool gt_python_read_text(uintptr_t at, struct gt_python_text *text)
-{
-    enum { COMPACT = 0x20, LENGTH_MAX = 4096 };
-    if (!gt_python_is_object(at, python.text_type, python.layout.characters))
-        return false;
-    *text = text_at(at);
-    return (state_of(at) & COMPACT) && text->length <= LENGTH_MAX &&
-           (text->width == 1 || text->width == 2 || text->width == 4) &&
-           gt_python_can_read((uintptr_t)text->at, text->length * text->width);
-}
-
 /* Functions ---------------------------------------------------------------------------------- */
-
-struct code {
-    uintptr_t at;
-    struct gt_python_text name, file;
-    const uint8_t *lines;
-    size_t line_bytes;
-    uint32_t first;
-};
-
-enum seen { GOOD, NAMELESS, BAD };
-
-/* NAMELESS: the interpreter has code of its own that belongs to no function. */
-static enum seen read_code(uintptr_t at, struct code *c)
-{
-    enum { LINE_BYTES_MAX = 1 << 16 };
-    const struct gt_python_layout *l = &python.layout;
-    size_t size = (l->code.lines > l->code.name ? l->code.lines : l->code.name) + sizeof at;
-    if (!gt_python_is_object(at, python.code_type, size))
-        return BAD;
-    uintptr_t name = gt_python_word(at + l->code.name), file = gt_python_word(at + l->code.file);
-    uintptr_t lines = gt_python_word(at + l->code.lines);
-    if (!name || !file || !lines)
-        return NAMELESS;
-    if (!gt_python_read_text(name, &c->name) || !gt_python_read_text(file, &c->file) ||
-        !gt_python_is_object(lines, python.bytes_type, BYTES))
-        return BAD;
-    c->at = at;
-    c->line_bytes = gt_python_word(lines + GT_PYTHON_SIZE);
-    c->lines = (const uint8_t *)lines + BYTES;
-    c->first = *(const uint32_t *)(at + l->code.first);
-    bool long_one = c->line_bytes > LINE_BYTES_MAX;
-    return long_one || !gt_python_can_read((uintptr_t)c->lines, c->line_bytes) ? BAD : GOOD;
-}
 
 static uint64_t load(const char *at)
 {
@@ -370,7 +302,7 @@ static uint64_t two(uint64_t low, uint64_t high)
 static uint64_t hash_text(uint64_t hash, uintptr_t at)
 {
     enum { HASH = 24 };
-    struct gt_python_text text = text_at(at);
+    struct gt_python_text text = gt_python_text_at(at);
     uintptr_t known = gt_python_word(at + HASH);
     return known != UINTPTR_MAX ? gt_hash_mix(hash, known)
                                 : hash_bytes(hash, text.at, text.length * text.width);
@@ -379,7 +311,8 @@ static uint64_t hash_text(uint64_t hash, uintptr_t at)
 static uint64_t hash_code(uintptr_t name, uintptr_t file, uintptr_t lines)
 {
     uint64_t hash = hash_text(hash_text(0, name), file);
-    return hash_bytes(hash, (const void *)(lines + BYTES), gt_python_word(lines + GT_PYTHON_SIZE));
+    return hash_bytes(hash, (const void *)(lines + GT_PYTHON_BYTES),
+                      gt_python_word(lines + GT_PYTHON_SIZE));
 }
 
 static bool is_of_type(uintptr_t object, uintptr_t type)
@@ -393,7 +326,7 @@ static bool is_of_type(uintptr_t object, uintptr_t type)
  */
 static inline uint64_t pc_as_met(const struct place *p, uintptr_t code, int64_t at)
 {
-    const struct gt_python_layout *l = &python.layout;
+    const struct gt_python_layout *l = &gt_python.layout;
     /* acquire, and the fence: pair with those of keep_place. */
     uint64_t version = atomic_load_explicit(&p->version, memory_order_acquire);
     if (!version || version & 1 || relaxed(&p->code) != code || relaxed(&p->at) != (uint64_t)at)
@@ -402,14 +335,14 @@ static inline uint64_t pc_as_met(const struct place *p, uintptr_t code, int64_t 
               file = gt_python_word(code + l->code.file);
     uintptr_t lines = gt_python_word(code + l->code.lines);
     uint32_t first = *(const uint32_t *)(code + l->code.first);
-    if (!is_of_type(code, python.code_type) || name != relaxed(&p->name) ||
+    if (!is_of_type(code, gt_python.code_type) || name != relaxed(&p->name) ||
         file != relaxed(&p->file) || lines != relaxed(&p->lines))
         return 0;
     uint64_t lengths =
         two(gt_python_word(name + GT_PYTHON_SIZE), gt_python_word(file + GT_PYTHON_SIZE));
-    if (!is_of_type(name, python.text_type) || !is_of_type(file, python.text_type) ||
-        !is_of_type(lines, python.bytes_type) ||
-        two(state_of(name), state_of(file)) != relaxed(&p->states) ||
+    if (!is_of_type(name, gt_python.text_type) || !is_of_type(file, gt_python.text_type) ||
+        !is_of_type(lines, gt_python.bytes_type) ||
+        two(gt_python_text_state(name), gt_python_text_state(file)) != relaxed(&p->states) ||
         lengths != relaxed(&p->lengths) ||
         two(first, gt_python_word(lines + GT_PYTHON_SIZE)) != relaxed(&p->line_data))
         return 0;
@@ -418,11 +351,12 @@ static inline uint64_t pc_as_met(const struct place *p, uintptr_t code, int64_t 
     return relaxed(&p->version) == version && hash_code(name, file, lines) == hash ? pc : 0;
 }
 
-static void keep_place(struct place *p, const struct code *c, int64_t at, uint64_t pc)
+static void keep_place(struct place *p, const struct gt_python_code *c, int64_t at, uint64_t pc)
 {
-    const struct gt_python_layout *l = &python.layout;
+    const struct gt_python_layout *l = &gt_python.layout;
     uintptr_t name = gt_python_word(c->at + l->code.name);
-    uintptr_t file = gt_python_word(c->at + l->code.file), lines = (uintptr_t)c->lines - BYTES;
+    uintptr_t file = gt_python_word(c->at + l->code.file),
+              lines = (uintptr_t)c->lines - GT_PYTHON_BYTES;
     uint64_t version = relaxed(&p->version);
     if (version & 1 || !atomic_compare_exchange_strong(&p->version, &version, version + 1))
         return;
@@ -432,7 +366,8 @@ static void keep_place(struct place *p, const struct code *c, int64_t at, uint64
     atomic_store_explicit(&p->name, name, memory_order_relaxed);
     atomic_store_explicit(&p->file, file, memory_order_relaxed);
     atomic_store_explicit(&p->lines, lines, memory_order_relaxed);
-    atomic_store_explicit(&p->states, two(state_of(name), state_of(file)), memory_order_relaxed);
+    atomic_store_explicit(&p->states, two(gt_python_text_state(name), gt_python_text_state(file)),
+                          memory_order_relaxed);
     atomic_store_explicit(&p->lengths, two(c->name.length, c->file.length), memory_order_relaxed);
     atomic_store_explicit(&p->line_data, two(c->first, c->line_bytes), memory_order_relaxed);
     atomic_store_explicit(&p->hash, hash_code(name, file, lines), memory_order_relaxed);
@@ -444,237 +379,65 @@ static void keep_place(struct place *p, const struct code *c, int64_t at, uint64
  * The pc of a place in a function. 0: it has no name, or there is no room. What another thread may
  * free is asked for before it is read.
  */
-static enum seen find_pc(uintptr_t code, int64_t at, uint64_t *pc)
+enum gt_python_seen gt_python_find_pc(uintptr_t code, int64_t at, uint64_t *pc)
 {
     struct place *p = place_of(code, at);
-    struct code c;
+    struct gt_python_code c;
     *pc = gt_python_of_other ? 0 : pc_as_met(p, code, at);
-    enum seen seen = *pc ? GOOD : read_code(code, &c);
-    if (seen != GOOD || *pc || (gt_python_of_other && (*pc = pc_as_met(p, code, at))))
+    enum gt_python_seen seen = *pc ? GT_PYTHON_GOOD : gt_python_read_code(code, &c);
+    if (seen != GT_PYTHON_GOOD || *pc || (gt_python_of_other && (*pc = pc_as_met(p, code, at))))
         return seen;
-    uint32_t line = gt_python_line(python.layout.lines, c.lines, c.line_bytes, c.first, at);
+    uint32_t line = gt_python_line(gt_python.layout.lines, c.lines, c.line_bytes, c.first, at);
     *pc = gt_python_pc(c.name, c.file, line);
     if (*pc)
         keep_place(p, &c, at, *pc);
-    return GOOD;
+    return GT_PYTHON_GOOD;
 }
 
 uint64_t gt_python_function(uintptr_t object, struct gt_python_text *file)
 {
     enum { METHOD_FUNCTION = 16, BEGINNING = -1 };
-    struct code code;
+    struct gt_python_code code;
     uintptr_t at;
     uint64_t pc;
-    size_t size = python.layout.function_code + sizeof at;
+    size_t size = gt_python.layout.function_code + sizeof at;
     if (gt_python_is_object(object, python.method_type, METHOD_FUNCTION + sizeof at))
         object = gt_python_word(object + METHOD_FUNCTION);
     if (!gt_python_is_object(object, python.function_type, size))
         return 0;
-    at = gt_python_word(object + python.layout.function_code);
-    if (read_code(at, &code) != GOOD)
+    at = gt_python_word(object + gt_python.layout.function_code);
+    if (gt_python_read_code(at, &code) != GT_PYTHON_GOOD)
         return 0;
     *file = code.file;
-    return find_pc(at, BEGINNING, &pc) == GOOD ? pc : 0;
+    return gt_python_find_pc(at, BEGINNING, &pc) == GT_PYTHON_GOOD ? pc : 0;
 }
 
 /* Frames ------------------------------------------------------------------------------------- */
 
-/* The frame's code object. The lowest bits of the word may be a tag. */
-static uintptr_t code_of(uintptr_t frame)
-{
-    return gt_python_word(frame + python.layout.frame.code) & ~(uintptr_t)3;
-}
-
-/* Which byte of its code the frame executes. */
-static int64_t instruction_of(uintptr_t frame, uintptr_t code)
-{
-    const struct gt_python_layout *l = &python.layout;
-    if (l->unit)
-        return l->unit * (int64_t) * (const int32_t *)(frame + l->frame.at);
-    return (int64_t)(gt_python_word(frame + l->frame.at) - (code + l->code.instructions));
-}
-
-/* Whether the frame is the last that one call of the interpreter's function executes. */
-static bool is_last(uintptr_t frame)
-{
-    enum { ON_C_STACK = 3 };
-    uint8_t last = *(const uint8_t *)(frame + python.layout.frame.last);
-    switch (python.layout.chain) {
-    case GT_PYTHON_CFRAMES: return last == 1;
-    case GT_PYTHON_ENTRIES: return last >= ON_C_STACK;
-    default: return true;
-    }
-}
-
-/* A position in a thread's chain of frames. */
-struct chain {
-    uintptr_t frame, cframe;
-    uint32_t met; /* frames so far */
-};
-
-/*
- * The frames of one call: n frames from `frame` on, and the address on the C stack that tells which
- * call.
- */
-struct call {
-    uintptr_t frame, mark;
-    uint32_t n;
-};
-
-static bool begin_chain(uintptr_t thread, struct chain *c)
-{
-    const struct gt_python_layout *l = &python.layout;
-    *c = (struct chain){.frame = 0};
-    if (l->thread.cframe && !gt_python_read_word(thread + l->thread.cframe, &c->cframe))
-        return false;
-    uintptr_t holder = l->thread.frame ? thread + l->thread.frame : c->cframe + l->cframe.frame;
-    return gt_python_read_word(holder, &c->frame);
-}
-
-static bool frame_is_readable(uintptr_t frame)
-{
-    uint16_t at = python.layout.frame.at, last = python.layout.frame.last;
-    return frame % sizeof frame == 0 &&
-           gt_python_can_read(frame, (at > last ? at : last) + sizeof frame);
-}
-
-/*
- * Moves out to the record of the previous call. If that record names its first frame, the frame
- * must be the chain's next one.
- */
-static bool go_out(struct chain *c)
-{
-    const struct gt_python_layout *l = &python.layout;
-    uintptr_t frame = c->frame;
-    if (l->chain == GT_PYTHON_UNMARKED)
-        return true;
-    return gt_python_read_word(c->cframe + l->cframe.previous, &c->cframe) &&
-           (l->chain != GT_PYTHON_CFRAMES ||
-            gt_python_read_word(c->cframe + l->cframe.frame, &frame)) &&
-           frame == c->frame;
-}
-
-static bool next_call(struct chain *c, struct call *call)
-{
-    enum { FRAMES_MAX = 2048 };
-    const struct gt_python_layout *l = &python.layout;
-    bool marked = l->chain == GT_PYTHON_ENTRIES, last = false;
-    *call = (struct call){.frame = c->frame, .mark = c->cframe};
-    while (!last) {
-        if (!c->frame || c->met++ == FRAMES_MAX || !frame_is_readable(c->frame))
-            return false;
-        last = is_last(c->frame);
-        if (marked && last)
-            call->mark = c->frame;
-        else
-            call->n++;
-        c->frame = gt_python_word(c->frame + l->frame.previous);
-    }
-    return marked || go_out(c);
-}
-
-/*
- * Writes the pcs of a call's frames that have a name. Returns how many; 0: some data are not as
- * they have to be.
- */
-static uint32_t name_frames(const struct call *call, uint64_t *to, uint32_t max)
-{
-    uintptr_t frame = call->frame;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < call->n && n < max; i++) {
-        uint64_t pc;
-        uintptr_t at = code_of(frame);
-        enum seen seen = find_pc(at, instruction_of(frame, at), &pc);
-        if (seen == BAD || (seen == GOOD && !pc))
-            return 0;
-        if (pc)
-            to[n++] = pc;
-        frame = gt_python_word(frame + python.layout.frame.previous);
-    }
-    return n;
-}
-
-static bool is_interpreter(uint64_t pc)
-{
-    return pc - 1 - python.interpreter < python.interpreter_size;
-}
-
-/*
- * Writes the pcs of this call and of all outer calls, like name_frames. For calls whose native
- * frames the walk has not reached.
- */
-static uint32_t name_rest(struct chain *c, struct call *call, uint64_t *to, uint32_t max)
-{
-    uint32_t kept = 0, named;
-    do {
-        named = name_frames(call, to + kept, max - kept);
-        kept += named;
-    } while (named && kept < max && next_call(c, call));
-    return kept;
-}
-
-/*
- * Whether the pc is in code that Python has made at run time. With -X perf each function of Python
- * has a bit of code that calls the interpreter for it. With PYTHON_JIT=1 parts of functions are
- * such code, which often has no unwind information: the walk ends there. Python's own frame says
- * more than either.
- */
-static bool is_made(uint64_t pc)
+bool gt_python_is_made(uint64_t pc)
 {
     return pc < GT_PYTHON_PCS && (pc < python.lo || pc >= python.hi) && !gt_modules_now(pc);
-}
-
-/*
- * Whether there are as many native frames of the interpreter's function as calls in the chain. A
- * part of that function may stand elsewhere in memory, where it is not recognized.
- */
-static bool is_paired(struct chain c, const uint64_t *pcs, uint32_t n, uint32_t max)
-{
-    struct call call;
-    uint32_t calls = 0, interpreters = 0;
-    for (uint32_t i = 0; i < n; i++)
-        interpreters += is_interpreter(pcs[i]);
-    while (calls < interpreters && next_call(&c, &call))
-        calls++;
-    return calls == interpreters && (!c.frame || n + 1 >= max);
 }
 
 static uint32_t merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp, uint32_t n,
                       uint64_t *to, uint32_t max)
 {
-    struct chain chain;
-    struct call call;
-    uint32_t kept = 0;
-    bool marked = python.layout.chain != GT_PYTHON_UNMARKED;
-    bool more = python.is_initialized() && begin_chain(thread, &chain) &&
-                (marked || is_paired(chain, pcs, n, max)) && next_call(&chain, &call);
-    for (uint32_t i = 0; i < n && kept < max; i++) {
-        while (marked && more && call.mark < sp[i]) /* a call whose native frame is not seen */
-            more = next_call(&chain, &call);
-        bool is_last = marked && more && i + 1 == n && is_made(pcs[i]);
-        bool is_here = marked ? i + 1 < n && call.mark < sp[i + 1] : is_interpreter(pcs[i]);
-        bool is_its = more && is_here;
-        uint32_t at = kept - (kept && (is_its || is_last) && is_made(to[kept - 1]));
-        uint32_t named = is_last  ? name_rest(&chain, &call, to + at, max - at)
-                         : is_its ? name_frames(&call, to + at, max - at)
-                                  : 0;
-        if (!named)
-            to[at++] = pcs[i];
-        kept = at + named;
-        i += named && i + 1 < n && is_made(pcs[i + 1]);
-        more = is_its ? next_call(&chain, &call) : more;
-    }
+    if (python.is_initialized())
+        return gt_python_put(thread, pcs, sp, n, to, max);
+    uint32_t kept = n < max ? n : max;
+    memcpy(to, pcs, kept * sizeof *to);
     return kept;
 }
 
 bool gt_python_find_innermost(uintptr_t thread, struct gt_python_innermost *found)
 {
-    const struct gt_python_layout *l = &python.layout;
-    struct chain c;
-    struct code code;
+    const struct gt_python_layout *l = &gt_python.layout;
+    struct gt_python_position c;
+    struct gt_python_code code;
     found->layout = l;
-    if (!python.is_initialized() || !begin_chain(thread, &c) || !c.frame ||
-        !frame_is_readable(c.frame) || read_code(code_of(c.frame), &code) != GOOD)
+    if (!python.is_initialized() || !gt_python_begin(thread, &c) || !c.frame ||
+        !gt_python_can_read_frame(c.frame) ||
+        gt_python_read_code(gt_python_code_of(c.frame), &code) != GT_PYTHON_GOOD)
         return false;
     found->function = code.name;
     found->file = code.file;
@@ -686,10 +449,11 @@ bool gt_python_find_innermost(uintptr_t thread, struct gt_python_innermost *foun
 
 const void *gt_python_taker(const void *pc)
 {
-    struct chain c;
+    struct gt_python_position c;
     bool known = gt_python_is_code(pc) && gt_python_runs && python.is_initialized() &&
-                 begin_chain(gt_python_thread(), &c) && c.frame && frame_is_readable(c.frame);
-    return known ? (const void *)(CODES | code_of(c.frame)) : pc;
+                 gt_python_begin(gt_python_thread(), &c) && c.frame &&
+                 gt_python_can_read_frame(c.frame);
+    return known ? (const void *)(CODES | gt_python_code_of(c.frame)) : pc;
 }
 
 /*
@@ -699,35 +463,36 @@ const void *gt_python_taker(const void *pc)
 static bool leaves_block(uintptr_t frame)
 {
     enum { BEFORE = 3 };
-    uintptr_t code = code_of(frame), at = gt_python_word(frame + python.layout.frame.at);
+    uintptr_t code = gt_python_code_of(frame),
+              at = gt_python_word(frame + gt_python.layout.frame.at);
     const uint16_t *loads = (const uint16_t *)at - BEFORE;
-    if ((uintptr_t)loads < code + python.layout.code.instructions || at % sizeof *loads ||
+    if ((uintptr_t)loads < code + gt_python.layout.code.instructions || at % sizeof *loads ||
         !gt_python_can_read((uintptr_t)loads, (BEFORE + 1) * sizeof *loads))
         return false;
     return loads[0] == loads[1] && loads[1] == loads[2] && loads[2] != loads[BEFORE] &&
-           loads[BEFORE] >> 8 == python.layout.leaves;
+           loads[BEFORE] >> 8 == gt_python.layout.leaves;
 }
 
 static bool is_end_of_condition(uintptr_t frame)
 {
-    struct code code;
-    return read_code(code_of(frame), &code) == GOOD &&
+    struct gt_python_code code;
+    return gt_python_read_code(gt_python_code_of(frame), &code) == GT_PYTHON_GOOD &&
            gt_python_is_text(&code.name, "Condition.__exit__") &&
            gt_python_is_of_threading(&code.file);
 }
 
 const void *gt_python_leaver(void)
 {
-    struct chain c;
-    if (!gt_python_runs || !python.layout.leaves || !python.is_initialized() ||
-        !begin_chain(gt_python_thread(), &c) || !c.frame || !frame_is_readable(c.frame))
+    struct gt_python_position c;
+    if (!gt_python_runs || !gt_python.layout.leaves || !python.is_initialized() ||
+        !gt_python_begin(gt_python_thread(), &c) || !c.frame || !gt_python_can_read_frame(c.frame))
         return NULL;
     if (is_end_of_condition(c.frame)) {
-        c.frame = gt_python_word(c.frame + python.layout.frame.previous);
-        if (!c.frame || !frame_is_readable(c.frame) || is_last(c.frame))
+        c.frame = gt_python_word(c.frame + gt_python.layout.frame.previous);
+        if (!c.frame || !gt_python_can_read_frame(c.frame) || gt_python_is_last(c.frame))
             return NULL;
     }
-    return leaves_block(c.frame) ? (const void *)(CODES | code_of(c.frame)) : NULL;
+    return leaves_block(c.frame) ? (const void *)(CODES | gt_python_code_of(c.frame)) : NULL;
 }
 
 static uint64_t pc_of_taker(uint64_t taker)
@@ -736,7 +501,7 @@ static uint64_t pc_of_taker(uint64_t taker)
     uint64_t pc;
     bool was = gt_python_of_other;
     gt_python_of_other = true; /* the function may have returned, and its code be gone */
-    (void)find_pc(taker - CODES, BEGINNING, &pc);
+    (void)gt_python_find_pc(taker - CODES, BEGINNING, &pc);
     gt_python_of_other = was;
     return pc;
 }

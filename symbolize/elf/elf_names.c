@@ -63,7 +63,7 @@ static bool is_named(const struct table *t, const ElfW(Sym) * symbol, const char
     return are_same(t->strings + symbol->st_name, name);
 }
 
-static uint32_t gnu_hash_of(const char *name)
+uint32_t gt_elf_hash(const char *name)
 {
     uint32_t h = 5381;
     for (; *name; name++)
@@ -107,7 +107,7 @@ static ElfW(Sym) *
     }
 }
 
-/* hash: gnu_hash_of(name). last: NULL, or the previous result, to find the next version. */
+/* hash: gt_elf_hash(name). last: NULL, or the previous result, to find the next version. */
 static ElfW(Sym) *
     find(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
 {
@@ -154,7 +154,7 @@ static ElfW(Sym) * definition(const struct link_map *map, const char *name, uint
 
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
 {
-    return definition(map, name, gnu_hash_of(name));
+    return definition(map, name, gt_elf_hash(name));
 }
 
 static ElfW(Sym) * default_version(const struct table *t, const char *name, uint32_t hash)
@@ -169,7 +169,7 @@ static ElfW(Sym) * default_version(const struct table *t, const char *name, uint
 ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
 {
     struct table t = read_table(map, true);
-    return default_version(&t, name, gnu_hash_of(name));
+    return default_version(&t, name, gt_elf_hash(name));
 }
 
 static const char *file_of(const char *path)
@@ -229,7 +229,7 @@ struct link_map *gt_elf_definer(const char *name)
 struct link_map *gt_elf_definer_before_us(const char *name)
 {
     struct link_map *ours = gt_elf_ours(), *map = ours;
-    uint32_t hash = gnu_hash_of(name);
+    uint32_t hash = gt_elf_hash(name);
     while (map && map->l_prev)
         map = map->l_prev;
     while (map && map != ours && !definition(map, name, hash))
@@ -257,7 +257,7 @@ bool gt_elf_is_late(void)
 bool gt_elf_is_defined_after_us(const char *name)
 {
     struct link_map *ours = gt_elf_ours(), *map = ours;
-    uint32_t hash = gnu_hash_of(name);
+    uint32_t hash = gt_elf_hash(name);
     while (map && map->l_next)
         map = map->l_next;
     while (map != ours && !definition(map, name, hash))
@@ -303,7 +303,7 @@ bool gt_elf_next_cut(struct gt_elf_next *next, const struct link_map *last)
 
 void *gt_elf_next_function(const struct gt_elf_next *next, const char *name)
 {
-    uint32_t hash = gnu_hash_of(name);
+    uint32_t hash = gt_elf_hash(name);
     for (const struct gt_elf_module *m = next->module; m < next->module + next->n; m++) {
         const ElfW(Sym) *symbol = defined_in(m, name, hash);
         if (symbol) {
@@ -369,7 +369,7 @@ bool gt_elf_redefine(const struct link_map *map, const char *name, const void *f
                      void (*to)(void))
 {
     struct table t = read_table(map, false);
-    uint32_t hash = gnu_hash_of(name);
+    uint32_t hash = gt_elf_hash(name);
     ElfW(Sym) *symbol = NULL;
     bool done = false;
     while ((symbol = find(&t, name, hash, symbol))) {

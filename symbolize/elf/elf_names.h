@@ -14,6 +14,9 @@ struct link_map *gt_elf_ours(void);
 /* libc.so.6, by its name: the program may define any of its functions. NULL: there is none. */
 struct link_map *gt_elf_libc(void);
 
+/* The hash of a name in GNU hash tables. */
+uint32_t gt_elf_hash(const char *name);
+
 /* The definition of `name` in a module. NULL: the module has none. */
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
 

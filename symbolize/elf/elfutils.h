@@ -18,6 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Headers before 0.188 do not declare it. */
+int dwfl_frame_reg(Dwfl_Frame *frame, unsigned number, Dwarf_Word *value);
+
 struct gt_elfutils {
     bool private_libc; /* in a namespace of its own; else elfutils shares the program's libc */
 #define GT_DW(name) __typeof__(&name) name;

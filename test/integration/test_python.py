@@ -7,6 +7,7 @@ import pathlib
 import platform
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -232,6 +233,41 @@ def test_unloaded_and_loaded_again(python, traced, tmp_path):
     assert re.findall("^(?:gone|stays)$", result.stdout, re.M) in (["gone"] * rounds, ["stays"] * rounds)
     others = [e for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting") and "play" in [f.func for f in e.stack]]
     assert len(others) > 100 and not [e for e in others if any(f.file == str(program) for f in e.stack)]
+
+
+@pytest.fixture(params=["live", pytest.param("core", marks=pytest.mark.needs("gcore"))])
+def look(request, tmp_path):
+    """A function that says which frames `gotrace stacks` finds in each thread of a process, or of its core file."""
+
+    def look(pid):
+        core = request.param == "core"
+        if core:
+            proc.run(["gcore", "-o", tmp_path / "core", pid]).ok()
+        told = proc.run([GOTRACE, "stacks", "--json", f"{tmp_path}/core.{pid}" if core else pid]).ok()
+        return [[(f["function"], f.get("file"), f.get("line")) for f in t["stack"]] for t in json.loads(told.stdout)["threads"]]
+
+    return look
+
+
+def test_stacks_from_outside(command, look, tmp_path):
+    """Without the library: functions of Python in place of the interpreter's function, of threads that wait and of one that computes."""
+    program = tmp_path / "app.py"
+    program.write_text(TELLS + source("stands"))
+    env = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+    child = proc.spawn([*command, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        told = [[tuple(frame) for frame in json.loads(child.stdout.readline())] for _ in range(5)]
+        files = {file for stack in told for _, file, _ in stack}
+        end = time.monotonic() + 10
+        while True:  # a thread that has told may still be on its way
+            stacks = look(child.pid)
+            found = [[frame for frame in stack if frame[1] in files] for stack in stacks]
+            if sorted(found) == sorted(told) or time.monotonic() > end:
+                break
+        assert sorted(found) == sorted(told)
+        assert not [f for stack in stacks for f in stack if f[0].startswith("_PyEval_EvalFrameDefault")]
+    finally:
+        proc.kill_group(child)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or LIBC < 34, reason="nothing is attached to there")

@@ -3,6 +3,7 @@
  * and what its call's arguments point to. stop.c and visit.c call this, and confirm.c again for
  * some threads.
  */
+#include "python.h"
 #include "system_calls.h"
 #include "visit.h"
 
@@ -21,7 +22,7 @@
 
 enum { STACK_MAX = 256 << 10, HEAD = 4096 };
 
-static void copy(struct gt_still *s, uint64_t at, size_t size)
+void gt_copy(struct gt_still *s, uint64_t at, size_t size)
 {
     uint8_t *bytes = gt_need(malloc(size));
     ssize_t n = pread(s->memory, bytes, size, (off_t)at);
@@ -76,9 +77,9 @@ static void copy_heads(struct gt_still *s)
     for (size_t i = 0; i < s->mappings; i++) {
         const struct gt_mapping *m = &s->mapping[i];
         if (m->lo == s->vdso)
-            copy(s, m->lo, m->hi - m->lo);
+            gt_copy(s, m->lo, m->hi - m->lo);
         else if (m->readable && m->offset == 0 && m->path[0] == '/')
-            copy(s, m->lo, HEAD);
+            gt_copy(s, m->lo, HEAD);
     }
 }
 
@@ -97,6 +98,7 @@ int gt_copy_open(struct gt_still *s)
     s->exe = open_of(s->alive, "exe", O_PATH);
     read_maps(s);
     copy_heads(s);
+    gt_python_open(s);
     s->forked = gt_is_forked(s->pid);
     return error ? error : s->pieces ? 0 : ESRCH;
 }
@@ -152,9 +154,9 @@ static void copy_pointed(struct gt_still *s, const struct gt_still_thread *t)
             continue;
         size_t pieces = s->pieces, before = (size_t)pointed[i].before;
         size_t size = (size_t)pointed[i].size;
-        copy(s, at - before, size);
+        gt_copy(s, at - before, size);
         if (s->pieces == pieces && at % PAGE < before && size > before)
-            copy(s, at, size - before);
+            gt_copy(s, at, size - before);
     }
 }
 
@@ -169,7 +171,7 @@ static void copy_refused(struct gt_still *s, const struct gt_still_thread *t)
     if (t->call.number != SYS_futex || t->call.argument[0] - sp > 4096)
         return;
     for (unsigned i = 0; i < n; i++)
-        copy(s, saved[i] - 16, 56);
+        gt_copy(s, saved[i] - 16, 56);
 }
 
 /* The mapping of a stack. Threads may have been created after the maps were read. */
@@ -237,13 +239,15 @@ void gt_copy_task(struct gt_still *s, struct gt_still_thread *t)
     const struct gt_mapping *m = stack_of(s, sp);
     t->piece = s->pieces;
     if (m)
-        copy(s, sp, m->hi - sp < STACK_MAX ? m->hi - sp : STACK_MAX);
+        gt_copy(s, sp, m->hi - sp < STACK_MAX ? m->hi - sp : STACK_MAX);
     copy_pointed(s, t);
     if (!t->by_call)
         copy_refused(s, t);
     t->pieces = s->pieces - t->piece;
     if (t->by_call)
         look_for_thread(s, t);
+    gt_python_copy(t);
+    t->pieces = s->pieces - t->piece;
 }
 
 bool gt_copy_again(const struct gt_still *s, const struct gt_still_thread *t)

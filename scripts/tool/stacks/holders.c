@@ -26,10 +26,13 @@ static const struct gt_still_thread *by_thread(const struct gt_still *s, uint64_
     return NULL;
 }
 
+#define INTERPRETER "_PyEval_EvalFrameDefault"
+
 static bool has_function(const struct gt_still_thread *t, const char *name, size_t depth)
 {
     for (size_t i = 0; i < t->frames && i < depth; i++) {
-        if (strcmp(t->frame[i].function, name) == 0)
+        const char *function = t->frame[i].python ? INTERPRETER : t->frame[i].function;
+        if (strcmp(function, name) == 0)
             return true;
     }
     return false;
@@ -70,7 +73,7 @@ struct gil {
 };
 
 static const char *const takes_gil[] = {"take_gil", "PyEval_RestoreThread", "PyEval_AcquireThread",
-                                        "PyGILState_Ensure", "_PyEval_EvalFrameDefault"};
+                                        "PyGILState_Ensure", INTERPRETER};
 
 /* The thread that a Python thread state belongs to: the state contains its pthread_t. */
 static const struct gt_still_thread *by_state(const struct gt_still *s, uint64_t state)

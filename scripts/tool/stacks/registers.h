@@ -43,6 +43,11 @@ bool gt_registers_in_call(unsigned dwarf);
 /* Sets the frame pointer, once frame.c has found it. */
 void gt_registers_set_frame(struct user_regs_struct *r, uint64_t frame);
 enum { GT_DWARF_FRAME = 6 }; /* its number in DWARF's order, on x86-64 */
+#if defined(__aarch64__)
+enum { GT_DWARF_STACK = 31 };
+#else
+enum { GT_DWARF_STACK = 7 };
+#endif
 
 /* Stores the registers that a function preserves for its caller. Returns their number. */
 unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS]);

@@ -15,7 +15,8 @@ static void put_frame(const struct gt_place *f)
         printf(",\"line\":%u", f->line);
     }
     gt_json_text("module", f->module);
-    gt_json_address("pc", f->pc);
+    if (!f->python)
+        gt_json_address("pc", f->pc);
     if (f->inlined)
         fputs(",\"inlined\":true", stdout);
     putchar('}');

@@ -13,10 +13,11 @@
 #include <sys/types.h>
 
 struct gt_place {
-    uint64_t pc;
+    uint64_t pc, sp;                      /* sp: the stack pointer there; 0: not known */
     const char *function, *file, *module; /* file "": not known */
     uint32_t line;                        /* 0: not known */
     bool inlined;                         /* into the next frame */
+    bool python; /* a function of Python: the interpreter's own function executes it there */
 };
 
 enum gt_state { GT_RUNS, GT_WAITS, GT_HELD, GT_UNSTOPPABLE };
@@ -94,6 +95,7 @@ struct gt_still_thread {
     struct gt_call call;   /* in progress at the moment of this picture */
     struct user_regs_struct registers;
     size_t piece, pieces; /* copied for it, its stack first */
+    uint64_t python;      /* Python's state of it; 0: it executes no Python */
     bool done, gone;      /* it has been visited; it had ended by then */
     bool asked;           /* asked to stop */
     bool ran;             /* seen to run; at first with this CPU time and sleeps */

@@ -9,6 +9,7 @@
  *
  * If the process executes another program meanwhile, everything begins again.
  */
+#include "python.h"
 #include "visit.h"
 
 #include "scripts/tool/alone.h"
@@ -88,6 +89,8 @@ static void *visit_rounds(void *arg)
     pthread_sigmask(SIG_UNBLOCK, &its, NULL);
     while (!s->error && !s->other_machine && s->round++ < 2 * ROUNDS) {
         bool all_known = !find_new(s->still);
+        if (!all_known)
+            gt_python_meet_threads();
         bool done = visit_all(s, s->round >= ROUNDS);
         if (s->holds || (done && all_known))
             break;

@@ -5,11 +5,13 @@
  */
 #include "frame.h"
 #include "loaded.h"
+#include "python.h"
 
 #include "scripts/tool/tool.h"
 
 #include "symbolize/dwarf/demangle.h"
 #include "symbolize/elf/elfutils.h"
+#include "symbolize/python/python.h"
 #include "symbolize/symbolize.h"
 
 #include "encoder/read/need.h"
@@ -98,6 +100,7 @@ static int add_pc(Dwfl_Frame *frame, void *task)
 {
     struct gt_still_thread *t = task;
     Dwarf_Addr pc;
+    Dwarf_Word sp;
     bool exact;
     if (!state.dw->dwfl_frame_pc(frame, &pc, &exact) || !pc)
         return DWARF_CB_ABORT;
@@ -105,7 +108,10 @@ static int add_pc(Dwfl_Frame *frame, void *task)
         t->cut = true;
         return DWARF_CB_ABORT;
     }
-    GT_MORE(t->frame, t->frames)->pc = pc - !exact;
+    struct gt_place *place = GT_MORE(t->frame, t->frames);
+    place->pc = pc - !exact;
+    if (state.dw->dwfl_frame_reg && state.dw->dwfl_frame_reg(frame, GT_DWARF_STACK, &sp) == 0)
+        place->sp = sp;
     return DWARF_CB_OK;
 }
 
@@ -163,8 +169,10 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_still_thread
     size_t n = 0;
     for (size_t i = 0; i < t->frames; i++) {
         uint64_t pc = t->frame[i].pc;
-        bool made = !*module_of(pc) && gt_made_name(pc, found);
-        int inlined = made ? 0 : gt_symbolize(symbolizer, 1, pc, false, found, INLINED_MAX) - 1;
+        bool python = gt_python_name(pc, found);
+        bool made = !python && !*module_of(pc) && gt_made_name(pc, found);
+        int inlined =
+            made || python ? 0 : gt_symbolize(symbolizer, 1, pc, false, found, INLINED_MAX) - 1;
         for (int k = 0; k <= inlined; k++) {
             bool kept =
                 *found[k].file && !made; /* else its name does not outlive the next question */
@@ -176,7 +184,8 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_still_thread
                                                          : found[k].file,
                                   .module = module_of(pc),
                                   .line = found[k].line,
-                                  .inlined = k < inlined};
+                                  .inlined = k < inlined,
+                                  .python = python};
         }
     }
     free(t->frame);
@@ -214,8 +223,12 @@ bool gt_unwind(struct gt_still *still)
     struct gt_symbolizer *symbolizer = gt_symbolizer_new();
     if (still->alive)
         gt_made_read(still->alive);
+    if (still->core)
+        gt_python_open_core(still, state.loaded, state.n);
+    gt_python_begin_names();
     for (size_t i = 0; i < still->tasks; i++) {
         struct gt_still_thread *t = &still->task[i];
+        gt_python_add_frames(t, FRAMES_MAX);
         name_frames(symbolizer, t);
         t->unknown |= !is_whole(t);
         t->cut |= t->unknown;

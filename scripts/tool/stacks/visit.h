@@ -49,6 +49,9 @@ void gt_copy_close(struct gt_still *still);
 /* Whether the process still executes that program. */
 bool gt_copy_is_same(const struct gt_still *still);
 
+/* Adds a piece: these bytes as they are now, as far as they can be read. */
+void gt_copy(struct gt_still *still, uint64_t at, size_t size);
+
 /* Copies a thread's stack and what its call's arguments point to. */
 void gt_copy_task(struct gt_still *still, struct gt_still_thread *task);
 

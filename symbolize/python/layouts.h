@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "symbolize/python/python.h"
+#include "python.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,6 +42,11 @@ struct gt_python_layout {
     struct {
         uint16_t file, name, lines, first, instructions;
     } code;
+    struct gt_python_states {
+        uint16_t interpreters;            /* in _PyRuntime: the first interpreter */
+        uint16_t next_interpreter, first; /* in an interpreter; first: state of a thread */
+        uint16_t next, thread;            /* in a thread's state; thread: its pthread_t */
+    } states;
     uint16_t function_code;     /* in a function: its code */
     uint16_t ascii, characters; /* in str: where ASCII characters begin; where others do */
     enum gt_python_dict dict;

@@ -1,5 +1,5 @@
-/* See python_layouts.h. */
-#include "python_layouts.h"
+/* See layouts.h. */
+#include "layouts.h"
 
 #include <string.h>
 
@@ -19,6 +19,7 @@ static const struct {
          .thread = {.frame = 24},
          .frame = {.code = 32, .previous = 24, .at = 104, .locals = 360},
          .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
+         .states = {.interpreters = 32, .first = 8, .next = 8, .thread = 176},
          .function_code = 16,
          .ascii = 48,
          .characters = 72,
@@ -33,6 +34,7 @@ static const struct {
          .cframe = {.previous = 8},
          .frame = {.code = 32, .previous = 24, .at = 96, .locals = 352},
          .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
+         .states = {.interpreters = 32, .first = 8, .next = 8, .thread = 176},
          .function_code = FUNCTION_CODE,
          .ascii = 48,
          .characters = 72,
@@ -46,6 +48,7 @@ static const struct {
          .cframe = {.frame = 8, .previous = 16},
          .frame = {.code = 32, .previous = 48, .at = 56, .last = 68, .locals = 72},
          .code = {.file = 112, .name = 128, .lines = 136, .first = 72, .instructions = 184},
+         .states = {.interpreters = 40, .first = 16, .next = 8, .thread = 152},
          .function_code = FUNCTION_CODE,
          .ascii = 48,
          .characters = 72,
@@ -60,6 +63,7 @@ static const struct {
          .cframe = {.frame = 0},
          .frame = {.code = 0, .previous = 8, .at = 56, .last = 70, .locals = 72},
          .code = {.file = 112, .name = 128, .lines = 136, .first = 68, .instructions = 192},
+         .states = {.interpreters = 40, .first = 72, .next = 8, .thread = 136},
          .function_code = FUNCTION_CODE,
          .ascii = 40,
          .characters = 56,
@@ -82,7 +86,8 @@ static const struct published {
     {0x030e, 22, 31, 39, 50, GT_PYTHON_DICT_NONE, 3},
     {0x030f, 22, 39, 47, 58, GT_PYTHON_DICT_NONE, 3},
 };
-enum { THREAD_FRAME = 4 };
+enum { INTERPRETERS = 5, NEXT_INTERPRETER = 8, FIRST_STATE = 9 }; /* words, in all of them */
+enum { THREAD_NEXT = 2, THREAD_FRAME = 4, THREAD_ID = 5 };
 enum { FRAME_PREVIOUS = 1, FRAME_CODE = 2, FRAME_AT = 3, FRAME_LOCALS = 4, FRAME_OWNER = 5 };
 enum { CODE_FILE = 1, CODE_QUALIFIED_NAME = 3, CODE_LINES = 4, CODE_FIRST = 5, CODE_CODE = 9 };
 
@@ -119,6 +124,11 @@ static bool read_published(const struct published *p, uint32_t version, const ui
                  .lines = member(code, CODE_LINES, &fits),
                  .first = member(code, CODE_FIRST, &fits),
                  .instructions = member(code, CODE_CODE, &fits)},
+        .states = {.interpreters = (uint16_t)words[INTERPRETERS],
+                   .next_interpreter = (uint16_t)words[NEXT_INTERPRETER],
+                   .first = (uint16_t)words[FIRST_STATE],
+                   .next = (uint16_t)thread[THREAD_NEXT],
+                   .thread = (uint16_t)thread[THREAD_ID]},
         .function_code = FUNCTION_CODE,
         .ascii = 40,
         .characters = 56,
