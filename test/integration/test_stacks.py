@@ -147,6 +147,31 @@ def test_join(kind, preload):
         expect(program, 2)
 
 
+@pytest.mark.parametrize("case, threads, kind", [("file", 3, "all"), ("file_elsewhere", 1, "cycle"), ("files", 1, "cycle")])
+def test_locks_on_files(tmp_path, case, threads, kind):
+    """Circles of a mutex and a file's lock, in one process, through another one, and of two files' locks."""
+    with Program(PROGRAMS / "deadlocks", case, "mutex" if case == "file" else "shared", cwd=tmp_path) as program:
+        found = expect(program, threads, kind)
+        text = proc.run([GOTRACE, "stacks", program.pid]).stdout
+    (wait,) = [t["waits"] for t in found["threads"] if t["waits"].get("call") == "flock"]
+    assert (wait["process"] == program.pid) == (case == "file")
+    if case == "file":
+        assert wait["may_be_owner"] in found["deadlocks"][0]["threads"] and "held by this process: it may be thread" in text
+    else:
+        assert wait["owner"] == program.pid and f"held by process {wait['process']} (deadlocks), which waits for thread {program.pid}" in text
+
+
+@pytest.mark.parametrize("case, threads", [("file", 3), ("files", 1)])
+def test_files_locks_that_may_be_released(tmp_path, case, threads):
+    """By a thread that sleeps, or by another process that waits for none of this one's locks."""
+    with Program(PROGRAMS / "deadlocks", case, "mutex", 3, cwd=tmp_path) as program:
+        for _ in range(threads):
+            program.line()
+        _, found = await_stacks(program.pid, lambda found: [t for t in found["threads"] if (t["waits"] or {}).get("process")])
+        assert not found["deadlocks"]
+        assert [t["waits"]["process"] == program.pid for t in found["threads"] if "process" in (t["waits"] or {})] == [case == "file"]
+
+
 def test_readers_wait_for_a_writer_that_joins_one():
     with Program(PROGRAMS / "deadlocks", "readers", "rwlock", 3) as program:
         tid = int(program.line())

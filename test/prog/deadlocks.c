@@ -3,6 +3,7 @@
  * can never go on, which end with the program, or "none".
  */
 #include "program.h"
+#include <sys/file.h>
 #include <threads.h>
 
 enum { MOST = 16 };
@@ -171,13 +172,21 @@ static void readers(void)
     pthread_join(threads[0], NULL);
 }
 
-/* Another process holds it. */
-static void elsewhere(void)
+/* Shared by two processes: a lock, and how many of them have what they need first. */
+static union lock *shared_lock(_Atomic int **ready)
 {
     union lock *lock =
         mmap(NULL, 2 * sizeof *lock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    _Atomic int *taken = (void *)&lock[1];
+    *ready = (void *)&lock[1];
     init(lock);
+    return lock;
+}
+
+/* Another process holds it. */
+static void elsewhere(void)
+{
+    _Atomic int *taken;
+    union lock *lock = shared_lock(&taken);
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         kind->lock(lock);
@@ -188,6 +197,95 @@ static void elsewhere(void)
         usleep(1000);
     say_none();
     kind->lock(lock);
+}
+
+/* Locks on files: each process and thread has opened the files itself. */
+static void lock_file(int i)
+{
+    char path[64];
+    snprintf(path, sizeof path, "deadlocks.%d", i);
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    if (flock(fd, LOCK_EX) != 0)
+        abort();
+}
+
+static void *file_first(void *arg)
+{
+    lock_file(0);
+    say(gettid());
+    pthread_barrier_wait(&held);
+    kind->lock(&locks[0]);
+    return arg;
+}
+
+static void *mutex_first(void *arg)
+{
+    kind->lock(&locks[0]);
+    say(gettid());
+    pthread_barrier_wait(&held);
+    lock_file(0);
+    return arg;
+}
+
+static void *sleep_on(void *arg)
+{
+    usleep(600000000);
+    return arg;
+}
+
+/* Two threads have a file's lock and a mutex. With a third one, which sleeps and may have it, too.
+ */
+static void file(void)
+{
+    pthread_barrier_init(&held, NULL, 2);
+    pthread_create(&threads[0], NULL, file_first, NULL);
+    pthread_create(&threads[1], NULL, mutex_first, NULL);
+    if (n > 2)
+        pthread_create(&threads[2], NULL, sleep_on, NULL);
+    say(getpid());
+    pthread_join(threads[0], NULL);
+}
+
+static void meet(_Atomic int *ready)
+{
+    for (++*ready; *ready < 2;)
+        usleep(1000);
+}
+
+/* Another process has the file's lock, and waits for a mutex in shared memory. */
+static void file_elsewhere(void)
+{
+    _Atomic int *ready;
+    union lock *lock = shared_lock(&ready);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        lock_file(0);
+        meet(ready);
+        kind->lock(lock);
+    }
+    kind->lock(lock);
+    say(gettid());
+    meet(ready);
+    lock_file(0);
+}
+
+/* Two processes have a file's lock each; with n = 3 the other one does not wait for ours. */
+static void files(void)
+{
+    _Atomic int *ready;
+    shared_lock(&ready);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        lock_file(1);
+        meet(ready);
+        if (n > 2)
+            usleep(600000000);
+        lock_file(0);
+    }
+    lock_file(0);
+    say(gettid());
+    meet(ready);
+    lock_file(1);
 }
 
 /* One that says who it is, and stays for long. */
@@ -314,10 +412,11 @@ static void crowd(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"ring", ring}, {"self", self},       {"ended", ended},
-             {"join", join}, {"readers", readers}, {"elsewhere", elsewhere},
-             {"slow", slow}, {"crowd", crowd},     {"heir", heir},
-             {"left", left}};
+} cases[] = {{"ring", ring},  {"self", self},       {"ended", ended},
+             {"join", join},  {"readers", readers}, {"elsewhere", elsewhere},
+             {"slow", slow},  {"crowd", crowd},     {"heir", heir},
+             {"left", left},  {"file", file},       {"file_elsewhere", file_elsewhere},
+             {"files", files}};
 
 int main(int argc, char **argv)
 {

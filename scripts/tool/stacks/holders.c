@@ -12,6 +12,8 @@
  */
 #include "holders.h"
 
+#include "elsewhere.h"
+
 #include "encoder/base/glibc.h"
 #include "preload/control/control.h"
 
@@ -281,6 +283,8 @@ void gt_find_holder(const struct gt_still *s, struct gt_still_thread *t)
 {
     if (t->wait.readers && t->wait.kind == GT_WAIT_RWLOCK)
         readers(s, t);
+    if (!s->core && !s->told && !s->foreign)
+        gt_find_elsewhere(s, t);
     if (t->wait.owned != GT_OWNER_UNKNOWN || t->wait.readers || !t->wait.address)
         return;
     gt_still_prefer(t);

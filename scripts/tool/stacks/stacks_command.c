@@ -3,7 +3,7 @@
  * killed program's black box.
  */
 #include "recent.h"
-#include "still.h"
+#include "visit.h"
 
 #include "scripts/tool/recover/recover.h"
 #include "scripts/tool/fold.h"
@@ -61,6 +61,22 @@ static void print_readers(FILE *out, const struct gt_still *s, const struct gt_w
     }
 }
 
+/* The process that holds it, and what is known of its threads. */
+static void print_process(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+{
+    char name[17] = "";
+    bool own = w->process == s->pid;
+    gt_read_name(w->process, name);
+    fprintf(out, own ? ", held by this process" : ", held by process %d", w->process);
+    if (!own)
+        print_foreign(out, " (", name, ")");
+    pid_t tid = w->suspect ? w->suspect : w->owned == GT_OWNER_THREAD ? w->owner : 0;
+    if (!tid)
+        return;
+    fputs(own && w->suspect ? ": it may be thread " : ", which waits for thread ", out);
+    print_thread(out, gt_still_task(s, tid));
+}
+
 static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
     static const char *const gone[] = {
@@ -74,9 +90,11 @@ static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wai
     const char *does = w->kind == GT_WAIT_JOIN ? "" : "held by ";
     if (w->readers)
         print_readers(out, s, w);
+    else if (w->process && t)
+        print_process(out, s, w);
     else if (!t && gone[w->owned])
         fprintf(out, ", held by thread %d, which %s", w->owner, gone[w->owned]);
-    if (w->readers || !t)
+    if (w->readers || !t || w->process)
         return;
     fprintf(out, "%s %sthread ", *does ? "," : "", does);
     print_thread(out, t);
@@ -104,7 +122,7 @@ static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait
         fputs("; the kernel has refused it, so for ever", out);
 }
 
-static void print_fds(FILE *out, const struct gt_wait *w)
+static void print_fds(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
     fputs(w->call, out);
     for (size_t i = 0; i < w->fds; i++) {
@@ -112,6 +130,8 @@ static void print_fds(FILE *out, const struct gt_wait *w)
         if (*w->fd[i].what)
             print_foreign(out, " (", w->fd[i].what, ")");
     }
+    if (w->process)
+        print_process(out, s, w);
 }
 
 static void print_wait(FILE *out, const struct gt_still *s, const struct gt_still_thread *t)
@@ -127,7 +147,7 @@ static void print_wait(FILE *out, const struct gt_still *s, const struct gt_stil
     if (w->kind <= GT_WAIT_FUTEX)
         print_lock(out, s, w);
     else if (w->fds)
-        print_fds(out, w);
+        print_fds(out, s, w);
     else if (w->kind == GT_WAIT_CHILD && w->child > 0)
         fprintf(out, "child %d", w->child);
     else if (w->kind == GT_WAIT_CHILD)
@@ -200,6 +220,16 @@ static void print_group(const struct gt_still *s, char **texts, size_t first)
     free(text);
 }
 
+static bool leads_elsewhere(const struct gt_still *s, const struct gt_deadlock *d)
+{
+    bool elsewhere = false;
+    for (size_t i = 0; i < d->tasks; i++) {
+        pid_t process = s->task[d->task[i]].wait.process;
+        elsewhere |= process && process != s->pid;
+    }
+    return elsewhere;
+}
+
 static void print_deadlock(const struct gt_still *s, const struct gt_deadlock *d, char **texts)
 {
     if (strcmp(d->kind, "all") == 0)
@@ -211,6 +241,9 @@ static void print_deadlock(const struct gt_still *s, const struct gt_deadlock *d
                d->tasks, d->tasks == 1 ? "" : "s", d->tasks == 1 ? "it" : "they");
     else if (strcmp(d->kind, "cycle") != 0)
         printf("DEADLOCK: a thread waits for what nobody will give back");
+    else if (leads_elsewhere(s, d))
+        printf("DEADLOCK: %zu thread%s and other processes wait for each other", d->tasks,
+               d->tasks == 1 ? "" : "s");
     else if (d->tasks == 1)
         printf("DEADLOCK: a thread waits for itself");
     else

@@ -64,8 +64,12 @@ static void put_wait(const struct gt_wait *w)
         gt_json_address("address", w->address);
     if (*w->name)
         gt_json_text("name", w->name);
-    if (w->kind <= GT_WAIT_FUTEX)
+    if (w->kind <= GT_WAIT_FUTEX || w->process)
         put_owner(w);
+    if (w->process)
+        printf(",\"process\":%d", w->process);
+    if (w->suspect)
+        printf(",\"may_be_owner\":%d", w->suspect);
     if (w->fds)
         put_fds(w);
     if (w->kind == GT_WAIT_CHILD)
