@@ -13,6 +13,7 @@
 #include "preload/control/process_names.h"
 #include "preload/stacks/layouts.h"
 #include "preload/stacks/pymutex.h"
+#include "preload/stacks/python_stack.h"
 #include "preload/life/fatal.h"
 #include "preload/life/thread.h"
 #include "symbolize/elf/modules.h"
@@ -41,7 +42,8 @@ static bool is_readable(const struct gt_waiter *waiter, const void *lock)
 /* The registry is locked: the waiter is still in its wait, and so is what is on its stack. */
 static const void *lock_of(const struct gt_waiter *waiter)
 {
-    return waiter->kind == GT_LOCK_PYRLOCK ? gt_pymutex_of(waiter->addr) : gt_lock_at(waiter->addr);
+    bool pythons = waiter->kind == GT_LOCK_PYMUTEX || waiter->kind == GT_LOCK_PYRLOCK;
+    return pythons ? gt_pymutex_of(waiter->addr) : gt_lock_at(waiter->addr);
 }
 
 /*
@@ -54,30 +56,67 @@ static enum gt_lock_kind kind_of(const struct gt_waiter *waiter, const void *loc
     return owner && owner != tid ? GT_LOCK_PYSEM : waiter->kind;
 }
 
+static struct gt_writer *writer_of(const struct gt_waiter *waiter)
+{
+    return (struct gt_writer *)((uintptr_t)waiter->g - offsetof(struct gt_writer, g));
+}
+
 /*
  * Notes a waiter. The registry is locked: the waiter's thread is still in its wait, and what it
  * waits for exists.
  */
 static void note(const struct gt_waiter *waiter)
 {
-    const struct gt_writer *w =
-        (const struct gt_writer *)((uintptr_t)waiter->g - offsetof(struct gt_writer, g));
+    const struct gt_writer *w = writer_of(waiter);
     const void *lock = lock_of(waiter);
     enum gt_lock_kind kind = kind_of(waiter, lock, w->m);
-    bool owned = kind >= GT_LOCK_MUTEX || (kind == GT_LOCK_SEM && gt_owner_of(kind, lock));
+    bool owned = kind >= GT_LOCK_PYMUTEX || (kind == GT_LOCK_SEM && gt_owner_of(kind, lock));
     if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
         return;
     bool readable = is_readable(waiter, lock);
-    *at(all.n++) = (struct gt_blocked){.g = waiter->g->id,
-                                       .since = waiter->since,
-                                       .tid = w->m,
-                                       .kind = kind,
-                                       .timed = waiter->timed,
-                                       .again = waiter->again,
-                                       .lock = lock,
-                                       .holder = readable ? gt_owner_of(kind, lock) : 0,
-                                       .shared = readable && gt_shared_is(waiter->kind, lock),
-                                       .stack = waiter->g->wait_stack};
+    *at(all.n++) = (struct gt_blocked){
+        .g = waiter->g->id,
+        .since = waiter->since,
+        .tid = w->m,
+        .kind = kind,
+        .timed = waiter->timed,
+        .again = waiter->again,
+        .lock = lock,
+        .holder = readable && kind != GT_LOCK_PYMUTEX ? gt_owner_of(kind, lock) : 0,
+        .shared = readable && gt_shared_is(waiter->kind, lock),
+        .stack = waiter->g->wait_stack};
+}
+
+/*
+ * Notes who holds a lock of Python's that is one byte: the thread in a `with` block of it. Of
+ * several such threads nothing is known.
+ */
+static void hold(void *tid, uintptr_t lock)
+{
+    const uint32_t *holder = tid;
+    for (size_t i = 0; i < all.n; i++) {
+        struct gt_blocked *b = at(i);
+        if (b->kind == GT_LOCK_PYMUTEX && (uintptr_t)b->lock == lock)
+            b->holder = b->holder && b->holder != *holder ? GT_HOLDER_READERS : *holder;
+    }
+}
+
+/* The registry is locked: the waiter stands still, with all its frames. */
+static void resolve_blocks(const struct gt_waiter *waiter)
+{
+    const struct gt_thread *t = gt_thread_of(writer_of(waiter));
+    uint32_t tid = t->w.m;
+    if (t->python)
+        gt_python_each_block(t->python, hold, &tid);
+}
+
+static void resolve_pymutexes(void)
+{
+    bool any = false;
+    for (size_t i = 0; i < all.n; i++)
+        any |= at(i)->kind == GT_LOCK_PYMUTEX;
+    if (any)
+        gt_registry_each(resolve_blocks);
 }
 
 /* Finds the threads that joins wait for. Only a thread's own struct knows its pthread_t. */
@@ -158,7 +197,9 @@ static void confirm(const struct gt_waiter *waiter)
         if ((b->cycle < 0 && !b->gone) || b->g != waiter->g->id || b->since != waiter->since ||
             b->lock != lock)
             continue;
-        b->confirmed = waiter->kind == GT_LOCK_JOIN ||
+        /* The holder of a PYMUTEX stands in its block as long as its own wait is the one read
+         * first. */
+        b->confirmed = waiter->kind == GT_LOCK_JOIN || waiter->kind == GT_LOCK_PYMUTEX ||
                        (is_readable(waiter, lock) && gt_owner_of(b->kind, lock) == b->holder);
     }
 }
@@ -244,6 +285,7 @@ struct gt_blocked *gt_blocked_now(size_t *n)
     all.n = 0;
     gt_registry_each(note);
     gt_switch_each(resolve_joins, NULL);
+    resolve_pymutexes();
     link_all();
     confirm_all();
     *n = all.n;
@@ -266,6 +308,8 @@ void gt_blocked_tell(gt_tell_fn *tell)
     for (size_t i = 0; i < n; i++, b++) {
         if (b->kind == GT_LOCK_PYSEM && b->cycle < 0 && !gt_owner_of(GT_LOCK_SEM, b->lock))
             continue; /* its holder is not certain */
+        if (b->kind == GT_LOCK_PYMUTEX && b->cycle < 0)
+            continue;
         struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
         uint64_t holder_g = b->next >= 0 ? at((size_t)b->next)->g : 0;
         gt_strbuf_add(&t, GT_BLOCKED);

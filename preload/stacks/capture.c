@@ -258,6 +258,7 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     struct gt_trail *trail = &t->trail;
     uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
     uintptr_t python = python_runs() ? gt_capture_python(t) : 0;
+    t->python = python;
     if (python)
         return capture_python(t, hook, python);
     int saved = errno;

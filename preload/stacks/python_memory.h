@@ -43,7 +43,7 @@ static inline const void *gt_python_at(uintptr_t at, size_t size)
     return (const void *)at;
 }
 
-#include "symbolize/python/frames.h"
+#include "symbolize/python/with_blocks.h"
 
 /* Whether the file is Python's own module for threads. */
 static inline bool gt_python_is_of_threading(const struct gt_python_text *file)

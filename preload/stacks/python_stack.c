@@ -551,3 +551,13 @@ uint32_t gt_python_merge_other(uintptr_t thread, const uint64_t *pcs, const uint
     leave();
     return kept;
 }
+
+void gt_python_each_block(uintptr_t thread, void (*fn)(void *arg, uintptr_t lock), void *arg)
+{
+    bool may = visit();
+    gt_python_of_other = true;
+    if (may && python.is_initialized())
+        gt_python_pass_blocks(thread, fn, arg);
+    gt_python_of_other = false;
+    leave();
+}

@@ -83,5 +83,12 @@ const void *gt_python_leaver(void);
  */
 uint64_t gt_python_taker_pc(uint64_t taker, const uint64_t *pcs, uint32_t n);
 
+/*
+ * Calls fn with the address of the byte of each lock, from Python 3.13 on, of which another thread,
+ * which stands still in a hook, executes a `with` block; and with other addresses. thread: Python's
+ * state of it.
+ */
+void gt_python_each_block(uintptr_t thread, void (*fn)(void *arg, uintptr_t lock), void *arg);
+
 /* In a forked child. */
 void gt_python_after_fork(void);

@@ -135,6 +135,7 @@ static bool read_published(const struct published *p, uint32_t version, const ui
         .dict = p->dict,
         .keys = 880,
         .values = 8,
+        .has_byte_locks = true,
         .leaves = p->leaves,
     };
     return fits;

@@ -50,9 +50,10 @@ struct gt_python_layout {
     uint16_t function_code;     /* in a function: its code */
     uint16_t ascii, characters; /* in str: where ASCII characters begin; where others do */
     enum gt_python_dict dict;
-    uint16_t keys;   /* in a type: the keys of its objects' values */
-    uint16_t values; /* in a table of values: the first one */
-    uint8_t leaves;  /* the argument of CALL that leaves a `with` block; 0: not known */
+    uint16_t keys;       /* in a type: the keys of its objects' values */
+    uint16_t values;     /* in a table of values: the first one */
+    bool has_byte_locks; /* from 3.13 on: a lock may be one byte */
+    uint8_t leaves;      /* the argument of CALL that leaves a `with` block; 0: not known */
 };
 
 /*

@@ -321,21 +321,20 @@ for t in threads: t.start()
 """
 
 
-@pytest.fixture
-def python_with_owners(python):
-    if int(python.name.split(".")[1]) < 14:
-        pytest.skip("before 3.14 an RLock is a semaphore, to which any thread may post")
-    return python
+# From 3.13.5 on a Lock is a byte, and from 3.14 on an RLock. Otherwise they are semaphores, to which any thread may post.
+ARE_BYTES = "import sys, threading; print(threading.Lock().__sizeof__() < 40, sys.version_info >= (3, 14))"
 
 
-# From some 3.13 on a Lock is a byte, which says nothing of its owner.
-IS_BYTE = "import threading; print(threading.Lock().__sizeof__() < 40)"
+@pytest.fixture(params=["Lock", "RLock"])
+def byte_lock(request, python):
+    lock, rlock = proc.run([python, "-c", ARE_BYTES]).ok().stdout.split()
+    if (lock if request.param == "Lock" else rlock) == "False":
+        pytest.skip("it is a semaphore")
+    return request.param
 
 
 @pytest.mark.parametrize("kind", ["Lock", "RLock"])
 def test_a_deadlock_of_locks(python, tmp_path, kind):
-    if kind == "Lock" and proc.run([python, "-c", IS_BYTE]).ok().stdout == "True\n":
-        pytest.skip("its locks do not name their owner")
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "300ms"})
     script = ADDRESS + ORDERS.replace("KIND", kind)
     child = proc.spawn([python, "-c", script], env=env, stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)
@@ -343,6 +342,60 @@ def test_a_deadlock_of_locks(python, tmp_path, kind):
     text = told_of_a_deadlock(child)
     assert "DEADLOCK: for 300 ms threads have waited for each other" in text
     assert set(re.findall(r" waits for a lock at (0x\w+), which thread ", text)) == set(locks), (locks, text)
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_a_trace_ends_with_a_deadlock_of_locks(python, tmp_path, kind):
+    trace = tmp_path / "t.out"
+    script = ADDRESS + ORDERS.replace("KIND", kind) + "signal.pause()\n"
+    child = proc.spawn([python, "-c", "import signal\n" + script], env=proc.traced_env(trace, {"GOTRACE_HANG": "300ms"}),
+                       stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)
+    assert "DEADLOCK" in child.stderr.readline()
+    child.terminate()
+    child.communicate()
+    found = json.loads(proc.run([GOTRACE, "top", "--json", trace]).ok().stdout)["deadlocks"]
+    assert [(d["kind"], len(d["threads"])) for d in found] == [("cycle", 2)], found
+    assert "deadlock" in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
+
+
+# One thread wants the lock that another one has, which wants a lock: of a thread that has left its block, so that the main
+# thread has it now; or that waits with a timeout, or sleeps, in its block.
+NO_CIRCLES = """
+one, other, turns = threading.Lock(), threading.Lock(), threading.Barrier(3)
+def meet():
+    for _ in range(2): turns.wait()
+def left():
+    with one: pass
+    meet()
+    with other: pass
+def timed():
+    with one:
+        meet()
+        other.acquire(timeout=600)
+def sleeps():
+    with one:
+        meet()
+        time.sleep(600)
+def wants():
+    with other:
+        meet()
+        with one: pass
+for f in CASE, wants: threading.Thread(target=f, daemon=True).start()
+turns.wait()
+if not one.locked(): one.acquire()
+turns.wait()
+time.sleep(1.5)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("case", ["left", "timed", "sleeps"])
+def test_no_deadlock_of_locks(python, tmp_path, case):
+    script = ADDRESS + "import os\n" + NO_CIRCLES.replace("CASE", case)
+    child = proc.spawn([python, "-c", script], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "100ms"}),
+                       stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)
+    assert all(proc.run([GOTRACE, "stacks", child.pid]).returncode != 3 for _ in range(5))
+    assert "DEADLOCK" not in child.communicate()[1] and child.returncode == 0
 
 
 # Threads wait for signals much longer than GOTRACE_HANG: each for locks that it or another waiting thread has taken.
@@ -370,10 +423,10 @@ def test_threads_that_wait_for_a_signal_are_in_no_deadlock(python, traced):
     assert "DEADLOCK" not in result.stderr and "DEADLOCK" not in proc.run([GOTRACE, "top", result.trace]).ok().stdout
 
 
-def test_stacks_of_a_deadlock_of_rlocks(python_with_owners):
+def test_stacks_of_a_deadlock_of_byte_locks(python, byte_lock):
     """Also without the library. The threads may still be on their way into it."""
-    script = ADDRESS + ORDERS.replace("KIND", "RLock")
-    child = proc.spawn([python_with_owners, "-c", script], stdout=proc.subprocess.PIPE, text=True)
+    script = ADDRESS + ORDERS.replace("KIND", byte_lock)
+    child = proc.spawn([python, "-c", script], stdout=proc.subprocess.PIPE, text=True)
     locks = child.stdout.readline().split()
     for _ in range(50):
         told = proc.run([GOTRACE, "stacks", str(child.pid)])

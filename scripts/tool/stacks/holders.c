@@ -5,6 +5,7 @@
  *   stdio's lock     The address of its owner's thread is behind it.
  *   Python's GIL     The state of its last owner is before its condition variable.
  *   Python's RLock   From 3.14 on it has its owner; its address is before the waiter's semaphore.
+ *   Python's Lock    If it is one byte: the thread that is in a `with` block of it.
  *   a local static   The thread inside its function initializes it.
  *   a rwlock         It only counts readers. A thread with its address on the stack may be one.
  *
@@ -13,6 +14,7 @@
 #include "holders.h"
 
 #include "elsewhere.h"
+#include "python.h"
 
 #include "encoder/base/glibc.h"
 #include "preload/control/control.h"
@@ -120,7 +122,7 @@ uint64_t gt_gil_turn(const struct gt_still *s, const struct gt_still_thread *t)
     return owner && owner->tid == t->wait.owner ? g.switches + 1 : 0;
 }
 
-/* RLock: see preload/stacks/pymutex.c ---------------------------------------------------------- */
+/* Lock and RLock: see preload/stacks/pymutex.c ------------------------------------------------- */
 
 static bool has_text(const struct gt_still *s, uint64_t pointer, const char *text)
 {
@@ -131,25 +133,36 @@ static bool has_text(const struct gt_still *s, uint64_t pointer, const char *tex
            gt_still_peek(s, at, there, size) && memcmp(there, text, size) == 0;
 }
 
-static bool rlock(const struct gt_still *s, struct gt_still_thread *t)
+static bool is_named(const struct gt_still *s, uint64_t type, const char *name)
 {
-    enum { DEPTH = 8, NAME = 24, FREE_THREADED_NAME = 40 };
-    static const char name[] = "_thread.RLock";
+    enum { NAME = 24, FREE_THREADED_NAME = 40 };
+    return has_text(s, type + NAME, name) || has_text(s, type + FREE_THREADED_NAME, name);
+}
+
+/* A lock that is one byte. Its waiter's semaphore is on the stack, so the byte stands for it. */
+static bool byte_lock(const struct gt_still *s, struct gt_still_thread *t)
+{
+    enum { DEPTH = 8, LOCKED = 1 };
     uint64_t lock, at = t->wait.address - sizeof lock;
     struct {
-        uint64_t type, mutex, owner;
+        uint64_t type;
+        uint8_t mutex, unused[7];
+        uint64_t owner;
     } r;
     if (!has_function(t, "_PySemaphore_Wait", DEPTH) || !gt_still_read(s, at, &lock, sizeof lock) ||
-        !gt_still_peek(s, lock - sizeof r.type, &r, sizeof r) ||
-        !(has_text(s, r.type + NAME, name) || has_text(s, r.type + FREE_THREADED_NAME, name)))
+        !gt_still_peek(s, lock - sizeof r.type, &r, sizeof r))
         return false;
-    const struct gt_still_thread *owner = by_thread(s, r.owner);
-    bool timed = t->wait.timed;
-    if (!owner)
+    bool plain = is_named(s, r.type, "_thread.lock"), timed = t->wait.timed;
+    if (!plain && !is_named(s, r.type, "_thread.RLock"))
         return false;
-    hold(t, owner, GT_WAIT_MUTEX);
+    const struct gt_still_thread *owner = !plain             ? by_thread(s, r.owner)
+                                          : r.mutex & LOCKED ? gt_python_holder(lock)
+                                                             : NULL;
+    if (owner)
+        hold(t, owner, GT_WAIT_MUTEX);
+    t->wait.kind = GT_WAIT_MUTEX;
     t->wait.address = lock;
-    t->wait.certain = !timed;
+    t->wait.certain = owner && !timed;
     return true;
 }
 
@@ -291,7 +304,7 @@ void gt_find_holder(const struct gt_still *s, struct gt_still_thread *t)
     if (t->wait.kind == GT_WAIT_COND)
         gil(s, t);
     else if (t->wait.kind == GT_WAIT_SEMAPHORE)
-        rlock(s, t);
-    else if (t->wait.kind == GT_WAIT_FUTEX && !stdio(s, t) && !rlock(s, t))
+        byte_lock(s, t);
+    else if (t->wait.kind == GT_WAIT_FUTEX && !stdio(s, t) && !byte_lock(s, t))
         guard(s, t);
 }

@@ -70,7 +70,7 @@ static const void *gt_python_at(uintptr_t at, size_t size)
     return found ? found : &nothing;
 }
 
-#include "symbolize/python/frames.h"
+#include "symbolize/python/with_blocks.h"
 
 struct gt_python gt_python;
 
@@ -299,6 +299,36 @@ void gt_python_copy(struct gt_still_thread *t)
     it.task = NULL;
     it.later = t->piece;
     t->python = it.states ? find_state(t) : 0;
+}
+
+struct wanted {
+    uint64_t lock;
+    bool found;
+};
+
+static void compare(void *arg, uintptr_t lock)
+{
+    struct wanted *wanted = arg;
+    wanted->found |= lock == wanted->lock;
+}
+
+const struct gt_still_thread *gt_python_holder(uint64_t lock)
+{
+    const struct gt_still_thread *found = NULL;
+    it.task = NULL;
+    it.later = it.still->core ? 0 : it.still->pieces; /* as it is now */
+    for (size_t i = 0; i < it.still->tasks; i++) {
+        const struct gt_still_thread *t = &it.still->task[i];
+        struct wanted wanted = {.lock = lock};
+        if (t->python)
+            gt_python_pass_blocks(t->python, compare, &wanted);
+        if (!wanted.found)
+            continue;
+        if (found)
+            return NULL;
+        found = t;
+    }
+    return found;
 }
 
 void gt_python_begin_names(void)

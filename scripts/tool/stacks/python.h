@@ -17,6 +17,12 @@ void gt_python_meet_threads(void);
 void gt_python_copy(struct gt_still_thread *task);
 
 /*
+ * The one thread that is in a `with` block of a lock, now, or when the core file was written. lock:
+ * the address of its byte. NULL: no thread is, or several.
+ */
+const struct gt_still_thread *gt_python_holder(uint64_t lock);
+
+/*
  * Puts the functions of Python into the thread's stack, in place of the interpreter's function that
  * executes them; at most `max` frames. gt_python_begin_names: before, once.
  */
