@@ -18,7 +18,7 @@
 
 enum { WAYS_MOST = 16 }; /* processes on the way to a thread of ours */
 
-/* Locks on files ------------------------------------------------------------------------------- */
+/* Locks on files ------------------------------------------------------------------------------ */
 
 /* The type in /proc/locks of the lock that the call waits for; NULL: it waits for none. */
 static const char *type_of(const struct gt_call *c)
@@ -62,7 +62,7 @@ static pid_t file_lock_holder(pid_t process, const struct gt_call *c)
     return found > 0 ? found : 0;
 }
 
-/* Other processes ------------------------------------------------------------------------------ */
+/* Other processes ----------------------------------------------------------------------------- */
 
 static pid_t process_of(pid_t tid)
 {
@@ -111,7 +111,7 @@ static pid_t leads_to(const struct gt_still *s, pid_t tid)
     return 0;
 }
 
-/* All ------------------------------------------------------------------------------------------ */
+/* All ----------------------------------------------------------------------------------------- */
 
 /* Whether the other thread waits for this one, if the holders of its locks and theirs do not. */
 static bool waits_for(const struct gt_still *s, const struct gt_still_thread *other,

@@ -29,17 +29,27 @@ static struct {
     size_t states;
 } it;
 
-/* What frames.h needs ---------------------------------------------------------------------------
- */
+/* What frames.h needs ------------------------------------------------------------------------- */
 
+static bool has(size_t piece, uintptr_t at, size_t size)
+{
+    const struct gt_piece *p = &it.still->piece[piece];
+    return at >= p->at && at - p->at < p->size && size <= p->size - (at - p->at);
+}
+
+/* In one of these pieces. A core file may have thousands: as a rule it is the last one again. */
 static const void *find_in(size_t from, size_t to, uintptr_t at, size_t size)
 {
-    while (to-- > from) {
-        const struct gt_piece *p = &it.still->piece[to];
-        if (at >= p->at && at - p->at < p->size && size <= p->size - (at - p->at))
-            return p->bytes + (at - p->at);
+    static size_t last;
+    size_t i = last;
+    if (i < from || i >= to || !has(i, at, size)) {
+        for (i = to; i > from && !has(i - 1, at, size); i--)
+            ;
+        if (i-- == from)
+            return NULL;
+        last = i;
     }
-    return NULL;
+    return it.still->piece[i].bytes + (at - it.still->piece[i].at);
 }
 
 /* NULL: the bytes cannot be read. */
@@ -92,8 +102,7 @@ bool gt_python_is_made(uint64_t pc)
     return pc < GT_PYTHON_PCS && (!m || !*m->path);
 }
 
-/* Finding it ------------------------------------------------------------------------------------
- */
+/* Finding it ---------------------------------------------------------------------------------- */
 
 /* The dynamic symbols of a module. A core file may leave out what is in the module's file. */
 struct module {
@@ -118,10 +127,10 @@ static bool read_module(const struct module *m, uint64_t address, void *to, size
 
 static bool read_dynamic(struct module *m, const ElfW(Phdr) * ph)
 {
+    enum { ENTRIES_MAX = 1024 };
     ElfW(Dyn) d = {.d_tag = DT_NULL + 1};
-    for (uint64_t at = ph->p_vaddr; d.d_tag != DT_NULL && at - ph->p_vaddr < ph->p_memsz;
-         at += sizeof d) {
-        if (!read_module(m, at, &d, sizeof d))
+    for (unsigned i = 0; d.d_tag != DT_NULL && i < ENTRIES_MAX; i++) {
+        if (!read_module(m, ph->p_vaddr + i * sizeof d, &d, sizeof d))
             return false;
         uint64_t address = d.d_un.d_ptr - (d.d_un.d_ptr >= m->bias ? m->bias : 0);
         switch (d.d_tag) {
@@ -144,6 +153,7 @@ static bool is_named(const struct module *m, const ElfW(Sym) * symbol, const cha
 /* The module's definition of the name. False: it has none. */
 static bool find_symbol(const struct module *m, const char *name, ElfW(Sym) * symbol)
 {
+    enum { CHAIN_MAX = 4096 };
     uint32_t head[4], i, word = 0, hash = gt_elf_hash(name); /* head: buckets, first, filter */
     if (!read_module(m, m->hash, head, sizeof head) || !head[0])
         return false;
@@ -151,7 +161,7 @@ static bool find_symbol(const struct module *m, const char *name, ElfW(Sym) * sy
     uint64_t chain = buckets + head[0] * sizeof word;
     if (!read_module(m, buckets + hash % head[0] * sizeof word, &i, sizeof i) || i < head[1])
         return false;
-    for (; !(word & 1); i++) {
+    for (uint32_t end = i + CHAIN_MAX; !(word & 1) && i != end; i++) {
         if (!read_module(m, chain + (i - head[1]) * sizeof word, &word, sizeof word))
             return false;
         if ((word ^ hash) >> 1 == 0 &&
@@ -229,8 +239,7 @@ static bool find_at(uint64_t lo, const char *path)
     return found;
 }
 
-/* Its threads -----------------------------------------------------------------------------------
- */
+/* Its threads --------------------------------------------------------------------------------- */
 
 static uint64_t word_at(uint64_t at)
 {
@@ -274,8 +283,7 @@ void gt_python_open_core(struct gt_still *still, const struct gt_loaded *loaded,
     gt_python_meet_threads();
 }
 
-/* Stacks ----------------------------------------------------------------------------------------
- */
+/* Stacks -------------------------------------------------------------------------------------- */
 
 /* Python's state of the thread that executes something; 0: there is none. Reads all its frames. */
 static uint64_t find_state(const struct gt_still_thread *t)
