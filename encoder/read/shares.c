@@ -31,26 +31,44 @@ static void share_waits(struct gt_shares *s, const uint64_t told[GT_KINDS], uint
 }
 
 /*
- * Infers the time in the run queue from how often the thread lost its CPU. The thread gave up its
- * CPU once for each of its sleeps. More voluntary switches than that were calls, or waits without
- * events. The run queue and those waits share the time that no event explains. The run queue's
- * part is in proportion to involuntary switches, where another thread took the CPU.
+ * Which part of the time that no event explains was in the run queue, by how often the thread lost
+ * its CPU since switches were last known. The thread gave up its CPU once for each of its sleeps.
+ * More voluntary switches than that were calls, or waits without events. The run queue and those
+ * waits share the time. The run queue's part is in proportion to involuntary switches, where
+ * another thread took the CPU.
  */
-static uint64_t inferred_queue(const struct gt_shares *s, const uint64_t told[GT_KINDS],
-                               uint64_t slept, uint64_t off, const struct gt_usage *used)
+static double queued_part(uint64_t slept, const struct gt_usage *used)
 {
-    uint64_t explained = 0, waits = more(used->of[GT_USED_VOLUNTARY], slept);
+    double waits = (double)more(used->of[GT_USED_VOLUNTARY], slept);
+    double lost = (double)used->of[GT_USED_INVOLUNTARY];
     if (!(used->known & GT_KNOWN_SWITCHES))
+        return 0;
+    if (waits > 0 && (used->known & GT_KNOWN_QUEUE))
+        return 0; /* the kernel's number is better */
+    return waits > 0 ? lost / (lost + waits) : 1;
+}
+
+/* The time in the run queue by the kernel's switches, and by events. */
+static uint64_t inferred_queue(const struct gt_shares *s, const uint64_t told[GT_KINDS],
+                               double part, uint64_t off, const struct gt_usage *used)
+{
+    uint64_t explained = 0;
+    if (part == 0)
         return 0;
     if (s->runs && used->of[GT_USED_VOLUNTARY] == 0)
         return off; /* what events call waits were not */
-    if (waits && (used->known & GT_KNOWN_QUEUE))
-        return 0; /* the kernel's number is better */
     for (int k = GT_SYNC; k < GT_KINDS; k++)
         explained += told[k];
     uint64_t queue = least(told[GT_SCHED], off), rest = more(more(off, queue), explained);
-    double lost = (double)used->of[GT_USED_INVOLUNTARY];
-    return queue + (waits ? (uint64_t)((double)rest * lost / (lost + (double)waits)) : rest);
+    return queue + (uint64_t)((double)rest * part);
+}
+
+/* Moves `ns` from the time that was counted as unseen. */
+static void was_queue(struct gt_shares *s, uint64_t ns)
+{
+    s->unseen -= ns;
+    s->queue += ns;
+    s->ahead += ns;
 }
 
 /*
@@ -62,13 +80,14 @@ static uint64_t take_queue(struct gt_shares *s, const uint64_t told[GT_KINDS], u
                            uint64_t off, const struct gt_usage *used)
 {
     bool known = used->known & GT_KNOWN_QUEUE;
+    double part = queued_part(slept, used);
+    was_queue(s, part == 1 ? least(s->unsure, s->unseen) : 0);
     uint64_t counted = known ? more(used->of[GT_USED_QUEUE], s->ahead) : told[GT_SCHED];
-    uint64_t inferred = inferred_queue(s, told, slept, off, used);
+    uint64_t inferred = inferred_queue(s, told, part, off, used);
     uint64_t queue = least(counted > inferred ? counted : inferred, off);
-    uint64_t late = known ? least(more(counted, off), s->unseen) : 0; /* it was counted as unseen */
-    s->unseen -= late;
-    s->queue += queue + late;
-    s->ahead = more(s->ahead + queue + late, known ? used->of[GT_USED_QUEUE] : 0);
+    was_queue(s, known ? least(more(counted, off), s->unseen) : 0);
+    s->queue += queue;
+    s->ahead = more(s->ahead + queue, known ? used->of[GT_USED_QUEUE] : 0);
     return queue;
 }
 
@@ -84,12 +103,17 @@ void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS]
     }
     uint64_t cpu = least(used->of[GT_USED_CPU], length);
     uint64_t queue = take_queue(s, told, more(slept, s->slept), length - cpu, used);
-    s->slept = slept;
     s->until += length;
     s->time += length;
     s->cpu += cpu;
+    uint64_t unseen = s->unseen;
     share_waits(s, told, length - cpu - queue);
-    s->runs = used == &nothing ? s->runs : used->known & GT_KNOWN_RUNS;
+    s->unsure += s->unseen - unseen;
+    if (used->known & GT_KNOWN_SWITCHES) { /* of all the time since they were last known */
+        s->slept = slept;
+        s->unsure = 0;
+        s->runs = used->known & GT_KNOWN_RUNS;
+    }
     s->used.known |= used->known;
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         s->used.of[i] += used->of[i];

@@ -25,10 +25,14 @@ struct gt_shares {
     uint64_t until; /* all up to this time is divided */
     uint64_t time;  /* its length, the sum of: */
     uint64_t cpu, queue, wait[GT_KINDS], unseen;
-    struct gt_usage used;           /* the sums of accounts; may be more than is possible */
-    uint64_t told[GT_KINDS], slept; /* by events up to `until`: ns, and waits in which it slept */
-    uint64_t ahead;                 /* the part of `queue` that the kernel has not counted yet */
-    bool runs;                      /* at `until` it ran or was runnable */
+    struct gt_usage used;    /* the sums of accounts; may be more than is possible */
+    uint64_t told[GT_KINDS]; /* ns by events, up to `until` */
+    uint64_t ahead;          /* the part of `queue` that the kernel has not counted yet */
+    /* When switches were last known: in how many waits it had slept, and whether it ran or was
+     * runnable. And what was added to `unseen` since. */
+    uint64_t slept;
+    bool runs;
+    uint64_t unsure;
 };
 
 /* Time off the CPU and in no known call: what the kernel recorded, and the rest of the time. */

@@ -23,21 +23,21 @@ OWN_NS = 100_000  # the library's own part of a thread's beginning and end, whic
 
 
 def lives(tmp_path, kind, sched):
-    """what the program says, as (tid, life, cpu, queue); and what the trace does, as {tid: (life, cpu, queue)}"""
-    result = proc.traced([LIVES, kind], tmp_path / "t.out", env={"GOTRACE_SCHED": sched}).ok()
+    """what the program says, as (tid, life, cpu, queue); and what its traces do, as {tid: (life, cpu, queue)}"""
+    result = proc.traced([LIVES, kind], tmp_path / "%p.out", env={"GOTRACE_SCHED": sched}).ok()
     if "does not let this user watch" in result.stderr:
         pytest.skip("the kernel does not let this user watch threads")
     truth = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
-    text = proc.run([GOTRACE, "sql", "--json", "-o", tmp_path / "db", result.trace, QUERY]).ok().stdout
-    seen = {row["tid"]: tuple(row[name] or 0 for name in ("life", *COLUMNS[sched])) for row in json.loads(text)}
-    return truth, seen
+    ask = [GOTRACE, "sql", "--json", "-o", tmp_path / "db"]
+    rows = [row for trace in tmp_path.glob("*.out") for row in json.loads(proc.run([*ask, trace, QUERY]).ok().stdout)]
+    return truth, {row["tid"]: tuple(row[name] or 0 for name in ("life", *COLUMNS[sched])) for row in rows}
 
 
 @pytest.mark.parametrize("sched", ["on", "off"])
-@pytest.mark.parametrize("kind", ["burn", "mix"])
+@pytest.mark.parametrize("kind", ["burn", "mix", "fork"])
 def test_each_thread(tmp_path, kind, sched):
     truth, seen = lives(tmp_path, kind, sched)
-    assert len(truth) == {"burn": 6, "mix": 5}[kind]
+    assert len(truth) == {"burn": 6, "mix": 5, "fork": 10}[kind]
     for tid, life, cpu, queue in truth:
         traced_life, traced_cpu, traced_queue = seen[tid]
         off = [traced_cpu - cpu, traced_queue - queue if SCHEDSTAT else 0]

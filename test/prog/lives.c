@@ -2,12 +2,14 @@
  * lives KIND: threads that say at their end what the kernel has counted of them. Prints for each
  * "tid life cpu queue", in ns: how long it lived by its own clock, its CPU time, and its time in
  * run queues, -1 where the kernel does not count that. burn: six compute for 2 s. mix: five compute
- * and sleep in turns, as long. short: 1,000 that take turns compute for 2 ms, and the tid is 0:
- * only the sum is said.
+ * and sleep in turns, as long. fork: two of each for 0.5 s; meanwhile the process forks, and the
+ * child makes four more; the first threads of parent and child tell, too. short: 1,000 that take
+ * turns compute for 2 ms, and the tid is 0: only the sum is said.
  */
 #include "program.h"
 
-enum { RUN_NS = 2000000000, SHORT_NS = 2000000, SHORT = 1000, AT_ONCE = 4, MOST = 6 };
+static long run_ns = 2000000000;
+enum { SHORT_NS = 2000000, SHORT = 1000, AT_ONCE = 4, MOST = 6 };
 
 static _Atomic long short_life, short_cpu;
 
@@ -37,12 +39,13 @@ static void tell(long begin)
         until = now_ns() - begin;
     } while (until - life > TOGETHER_NS);
     printf("%d %ld %ld %ld\n", gettid(), life, cpu, queue);
+    fflush(stdout);
 }
 
 static void *burn(void *arg)
 {
     long begin = now_ns();
-    while ((long)now_ns() - begin < RUN_NS)
+    while ((long)now_ns() - begin < run_ns)
         ;
     tell(begin);
     return arg;
@@ -51,7 +54,7 @@ static void *burn(void *arg)
 static void *mix(void *arg)
 {
     long begin = now_ns(), ms = 1 + (long)arg;
-    while ((long)now_ns() - begin < RUN_NS) {
+    while ((long)now_ns() - begin < run_ns) {
         compute_ns((uint64_t)ms * 1000000);
         usleep((useconds_t)(1000 + 1000 * ms));
     }
@@ -78,6 +81,35 @@ static void run(void *(*routine)(void *), long n)
         pthread_join(t[i], NULL);
 }
 
+static void *burn_or_mix(void *arg)
+{
+    return (long)arg % 2 ? burn(arg) : mix(arg);
+}
+
+static void *run_four(void *arg)
+{
+    run(burn_or_mix, 4);
+    return arg;
+}
+
+static void fork_meanwhile(void)
+{
+    long begin = now_ns();
+    pthread_t others;
+    run_ns = 500000000;
+    pthread_create(&others, NULL, run_four, NULL);
+    compute_ns(100000000); /* all of them are there when it forks */
+    pid_t child = fork();
+    if (child == 0) {
+        begin = now_ns();
+        run_four(NULL);
+    } else {
+        pthread_join(others, NULL);
+        waitpid(child, NULL, 0);
+    }
+    tell(begin);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -86,6 +118,8 @@ int main(int argc, char **argv)
         run(burn, MOST);
     } else if (strcmp(argv[1], "mix") == 0) {
         run(mix, MOST - 1);
+    } else if (strcmp(argv[1], "fork") == 0) {
+        fork_meanwhile();
     } else {
         for (int i = 0; i < SHORT / AT_ONCE; i++)
             run(live_shortly, AT_ONCE);

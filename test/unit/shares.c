@@ -96,6 +96,29 @@ static void test_without_any_switch(void)
     are(70, 130, 0, 0);
 }
 
+/* An account without switches: those of the next one are of both stretches. */
+static void test_end_behind_an_account_without_switches(void)
+{
+    begin();
+    add((struct stretch){100, 30, 3, 20, 50, .known = GT_KNOWN_CPU | GT_KNOWN_QUEUE});
+    are(20, 50, 30, 0);
+    add((struct stretch){200, 30, 3, .cpu = 20, .voluntary = 6, .involuntary = 9, .known = AT_END});
+    are(40, 100, 60, 0);
+    begin();
+    add((struct stretch){100, 0, 0, 20, 60, .known = GT_KNOWN_CPU | GT_KNOWN_QUEUE});
+    are(20, 60, 0, 20);
+    add((struct stretch){200, 30, 3, .cpu = 20, .involuntary = 9, .known = AT_END});
+    are(40, 160, 0, 0); /* it never waited */
+    begin();
+    add((struct stretch){100, 0, 0, 20, 60, .known = GT_KNOWN_CPU | GT_KNOWN_QUEUE});
+    add((struct stretch){200, .cpu = 20, .voluntary = 1, .involuntary = 9, .known = AT_END});
+    are(40, 132, 0, 28); /* it waited once */
+    begin();
+    add((struct stretch){100, 0, 0, 20, 60, .known = GT_KNOWN_CPU | GT_KNOWN_QUEUE});
+    add((struct stretch){200, 0, 0, 20, 100, .involuntary = 9, .known = COUNTED});
+    are(40, 160, 0, 0); /* 20 of these 100 were before the first account */
+}
+
 int main(void)
 {
     test_end_of_one_that_slept_where_events_say();
@@ -103,5 +126,6 @@ int main(void)
     test_in_the_queue_when_it_is_looked_at();
     test_unseen_wait_that_the_kernel_counts();
     test_without_any_switch();
+    test_end_behind_an_account_without_switches();
     return 0;
 }
