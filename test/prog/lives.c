@@ -27,8 +27,9 @@ static long queue_of(int tid)
     return queue;
 }
 
-/* The numbers are of one moment: where the thread lost its CPU between them they are read again. */
-static void tell(long begin)
+/* Since `begin`, when it had been in run queues for `queued` ns. The numbers are of one moment:
+ * where the thread lost its CPU between them they are read again. */
+static void tell_since(long begin, long queued)
 {
     enum { TOGETHER_NS = 1000000 };
     long life, cpu, queue, until;
@@ -38,8 +39,13 @@ static void tell(long begin)
         cpu = cpu_ns();
         until = now_ns() - begin;
     } while (until - life > TOGETHER_NS);
-    printf("%d %ld %ld %ld\n", gettid(), life, cpu, queue);
+    printf("%d %ld %ld %ld\n", gettid(), life, cpu, queue - queued);
     fflush(stdout);
+}
+
+static void tell(long begin)
+{
+    tell_since(begin, 0);
 }
 
 static void *burn(void *arg)
@@ -94,20 +100,21 @@ static void *run_four(void *arg)
 
 static void fork_meanwhile(void)
 {
-    long begin = now_ns();
+    long begin = now_ns(), queued = 0;
     pthread_t others;
     run_ns = 500000000;
     pthread_create(&others, NULL, run_four, NULL);
     compute_ns(100000000); /* all of them are there when it forks */
     pid_t child = fork();
     if (child == 0) {
+        queued = queue_of(gettid()); /* before it began */
         begin = now_ns();
         run_four(NULL);
     } else {
         pthread_join(others, NULL);
         waitpid(child, NULL, 0);
     }
-    tell(begin);
+    tell_since(begin, queued);
 }
 
 int main(int argc, char **argv)
