@@ -200,11 +200,11 @@ void gt_sched_close(void)
     sched.from = 0;
 }
 
-void gt_sched_next(uint32_t gen)
+void gt_sched_next(uint32_t gen, bool waits)
 {
     GT_ASSERT_DRAIN_SIDE();
     if (!sched.from && where_now && gt_watch_is_on())
-        sched.from = gen;
+        sched.from = waits ? gen - 1 : gen;
 }
 
 /* A generation's ------------------------------------------------------------------------------ */
@@ -248,6 +248,12 @@ static const struct gt_absence *recorded_absences_of(uint32_t m, size_t *n)
     const struct gt_watch *w = gt_watch_of(m);
     *n = w ? w->absences.n_told : 0;
     return w ? w->absences.told.at : NULL;
+}
+
+static uint64_t end_of(uint32_t m)
+{
+    const struct gt_watch *w = gt_watch_of(m);
+    return w ? w->end : UINT64_MAX;
 }
 
 /* The absence of thread m that has not ended at the file's end, if there is one. */
@@ -336,7 +342,7 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
         return 0;
     struct gt_packed completed = {0};
     gt_watch_each(divide);
-    gt_unwatched_infer(gen, *packed, *plain, recorded_absences_of);
+    gt_unwatched_infer(gen, *packed, *plain, recorded_absences_of, end_of);
     int error = rewrite(gen, *packed, *plain, gt_unwatched_absences, &completed);
     gt_watch_each(want_off_cpu);
     if (error) {

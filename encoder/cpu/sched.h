@@ -28,8 +28,18 @@ struct gt_watch_switches gt_sched_init(gt_where_fn *where);
 void gt_sched_open(void);
 void gt_sched_close(void);
 
-/* Generation gen is under way: all threads are in it, and are watched if possible. */
-void gt_sched_next(uint32_t gen);
+/*
+ * The most bytes of events that are put in order at a time: a thread that waits for that waits
+ * briefly.
+ */
+enum { GT_SCHED_BYTES = 16 << 20 };
+
+/*
+ * Generation gen is under way: all threads are in it, and are watched if possible. waits: nothing
+ * of the generation before is written, and it is small, so it can be completed, too. None of its
+ * threads was watched, but their CPU clocks tell something (unwatched.h).
+ */
+void gt_sched_next(uint32_t gen, bool waits);
 
 /* Whether the generation under way is to be completed. */
 bool gt_sched_is_on(void);

@@ -42,6 +42,7 @@ static struct {
     struct list absences; /* of threads, one after the other */
     struct list threads;  /* struct gt_pair: where the absences of thread `key` begin */
     gt_absences_fn *watched;
+    gt_stream_end_fn *end_of;
 } un;
 
 static void *add(struct list *list, size_t bytes, size_t most)
@@ -222,9 +223,9 @@ static void add_thread(size_t first, size_t end)
     const struct gt_absence *watched = un.watched(m, &n);
     struct gt_pair *thread = add(&un.threads, sizeof *thread, STRETCHES_MAX);
     bool added = thread;
-    uint64_t begin = 0; /* of the next stretch */
-    for (size_t i = first; i < end; i++)
-        note_run(stretch_at(i), stretch_at(i)->until); /* a generation has no event at its end */
+    uint64_t begin = 0;                  /* of the next stretch */
+    for (size_t i = first; i < end; i++) /* a generation has no event at its end */
+        note_run(stretch_at(i), un.end_of(m));
     for (size_t i = first; i < end && added; begin = stretch_at(i++)->until)
         added = add_inferred(stretch_at(i), begin, n ? watched[0].from : UINT64_MAX);
     for (size_t i = 0; i < n && added; i++)
@@ -236,12 +237,16 @@ static void add_thread(size_t first, size_t end)
     un.absences.n = added ? un.absences.n : n_before;
 }
 
-/* Keeps stretches that were noted in the next generation: they may have events there. */
+/*
+ * Keeps stretches that were noted in the next generation: they may have events there, and what this
+ * generation has not used of the CPU time.
+ */
 static void drop_stretches(uint32_t gen)
 {
     size_t kept = 0;
     for (size_t i = 0; i < un.noted.n; i++) {
         struct stretch s = *stretch_at(i);
+        s.cpu = s.cpu > s.ran ? s.cpu - s.ran : 0;
         s.since = s.ran = s.first = s.last = 0;
         if (s.gen > gen)
             *stretch_at(kept++) = s;
@@ -250,10 +255,11 @@ static void drop_stretches(uint32_t gen)
 }
 
 void gt_unwatched_infer(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
-                        gt_absences_fn *watched)
+                        gt_absences_fn *watched, gt_stream_end_fn *end_of)
 {
     GT_ASSERT_DRAIN_SIDE();
     un.watched = watched;
+    un.end_of = end_of;
     un.runs.n = un.absences.n = un.threads.n = 0;
     if (!un.noted.n || !sort_by_thread() || !add(&un.runs, sizeof(struct run), RUNS_MAX))
         return;

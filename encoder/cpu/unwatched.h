@@ -15,12 +15,15 @@
  */
 void gt_unwatched_note(uint32_t gen, uint32_t m, uint64_t from, uint64_t until, uint64_t cpu_ns);
 
+/* When thread m left the generation; a later time: it has ended. */
+typedef uint64_t gt_stream_end_fn(uint32_t m);
+
 /*
  * Generation gen is over and has these events: finds the absences in the stretches that were
  * noted. `watched`: the absences that the kernel recorded, which are not changed.
  */
 void gt_unwatched_infer(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
-                        gt_absences_fn *watched);
+                        gt_absences_fn *watched, gt_stream_end_fn *end_of);
 
 /* A thread's absences in that generation, both inferred and recorded. */
 const struct gt_absence *gt_unwatched_absences(uint32_t m, size_t *n);

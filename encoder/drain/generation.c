@@ -29,6 +29,7 @@ static struct {
     struct gt_kept past;
     struct gt_buf *past_early;
     uint64_t until; /* CPU samples from before that time are in it */
+    bool begun;     /* a part of the one under way is written */
     enum gt_successor successor;
 } generation;
 
@@ -194,8 +195,10 @@ static uint64_t samples_until(enum gt_successor successor)
 /* All threads are in the next generation. */
 static void watch_next(void)
 {
+    bool small = atomic_load(&gt_buffers_queued) < GT_SCHED_BYTES;
     gt_watch_next(generation.now.gen);
-    gt_sched_next(generation.now.gen);
+    gt_sched_next(generation.now.gen, !generation.begun && small);
+    generation.begun = false;
 }
 
 /* Completes a generation that is over with the kernel's records. 0 or -errno. */
@@ -359,6 +362,7 @@ static int write_past(bool whole, const char *next)
     if (generation.successor == GT_SUCCESSOR_WRITTEN && !waits_in_memory(generation.now.gen)) {
         gt_v2_begin(generation.early.first);
         gt_buffers_put_all(take_early());
+        generation.begun = true;
     }
     gt_renewal_after_generation(gt_ring_first_era());
     return error;

@@ -285,18 +285,12 @@ static uint64_t kept_at_most(void)
     return file && file < ring ? file : ring;
 }
 
-/*
- * The most bytes of events that are put in order at a time: a thread that waits for that waits
- * briefly.
- */
-enum { SCHED_BYTES = 16 << 20 };
-
 static bool memory_full(void)
 {
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
     if (in_ring() && queued + gt_samples_memory() >= kept_at_most() / 16)
         return true;
-    if (gt_sched_is_on() && queued >= SCHED_BYTES)
+    if (gt_sched_is_on() && queued >= GT_SCHED_BYTES)
         return true;
     return wait_in_memory() && gt_buffers_crowded();
 }

@@ -3,8 +3,8 @@
  * "tid life cpu queue", in ns: how long it lived by its own clock, its CPU time, and its time in
  * run queues, -1 where the kernel does not count that. burn: six compute for 2 s. mix: five compute
  * and sleep in turns, as long. fork: two of each for 0.5 s; meanwhile the process forks, and the
- * child makes four more; the first threads of parent and child tell, too. short: 1,000 that take
- * turns compute for 2 ms, and the tid is 0: only the sum is said.
+ * child makes four more; the child's first thread tells, too. short: 1,000 that take turns compute
+ * for 2 ms, and the tid is 0: only the sum is said.
  */
 #include "program.h"
 
@@ -100,21 +100,19 @@ static void *run_four(void *arg)
 
 static void fork_meanwhile(void)
 {
-    long begin = now_ns(), queued = 0;
     pthread_t others;
     run_ns = 500000000;
     pthread_create(&others, NULL, run_four, NULL);
     compute_ns(100000000); /* all of them are there when it forks */
     pid_t child = fork();
-    if (child == 0) {
-        queued = queue_of(gettid()); /* before it began */
-        begin = now_ns();
-        run_four(NULL);
-    } else {
-        pthread_join(others, NULL);
+    if (child == 0)
+        pthread_create(&others, NULL, run_four, NULL); /* with it the child's trace begins */
+    long begin = now_ns(), queued = queue_of(gettid());
+    pthread_join(others, NULL);
+    if (child == 0)
+        tell_since(begin, queued);
+    else
         waitpid(child, NULL, 0);
-    }
-    tell_since(begin, queued);
 }
 
 int main(int argc, char **argv)

@@ -62,14 +62,21 @@ static const struct gt_absence *recorded_of(uint32_t m, size_t *n)
     return recorded;
 }
 
+static uint64_t generation_end = UINT64_MAX;
+
+static uint64_t end_of(uint32_t m)
+{
+    return m == M ? generation_end : UINT64_MAX;
+}
+
 /* What becomes of it ------------------------------------------------------------------------- */
 
-/* "from-to" of each absence of thread m, in us. */
-static const char *inferred(uint32_t m)
+/* "from-to" of each absence of thread m in the generation, in us. */
+static const char *inferred_in(uint32_t gen, uint32_t m)
 {
     static char told[256];
     size_t n, used = 0;
-    gt_unwatched_infer(1, NULL, bufs, recorded_of);
+    gt_unwatched_infer(gen, NULL, bufs, recorded_of, end_of);
     const struct gt_absence *a = gt_unwatched_absences(m, &n);
     for (size_t i = 0; i < n; i++)
         used +=
@@ -79,6 +86,12 @@ static const char *inferred(uint32_t m)
     gt_buffers_put_all(bufs);
     bufs = NULL;
     n_recorded = 0;
+    return told;
+}
+
+static const char *inferred(uint32_t m)
+{
+    const char *told = inferred_in(1, m);
     gt_unwatched_forget();
     return told;
 }
@@ -142,10 +155,24 @@ static void is_of_the_next_generation(void)
     size_t n;
     thread_that_runs(M, 2000, 6000);
     gt_unwatched_note(2, M, us(2000), us(6000), 1000000);
-    gt_unwatched_infer(1, NULL, NULL, recorded_of);
+    gt_unwatched_infer(1, NULL, NULL, recorded_of, end_of);
     gt_unwatched_absences(M, &n);
     CHECK_EQ(n, 0);
     expect(inferred(M), "3000-6000");
+}
+
+/* The thread is met when it is in the next generation: each has its own part. */
+static void is_of_two_generations(void)
+{
+    thread(M);
+    event(GT_EV_GO_START, 1000);
+    gt_unwatched_note(2, M, us(1000), us(6000), 1000000);
+    generation_end = us(4000);
+    expect(inferred_in(1, M), "2000-4000");
+    generation_end = UINT64_MAX;
+    thread_that_runs(M, 4000, 7000);
+    expect(inferred_in(2, M), "4000-6000");
+    gt_unwatched_forget();
 }
 
 int main(void)
@@ -159,5 +186,6 @@ int main(void)
     what_is_recorded_stays();
     each_thread_has_its_own();
     is_of_the_next_generation();
+    is_of_two_generations();
     return 0;
 }
