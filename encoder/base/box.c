@@ -75,7 +75,8 @@ static struct gt_box *map(int fd, size_t size)
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
         return NULL;
-    madvise(p, size, MADV_RANDOM); /* nothing is there to be read ahead */
+    madvise(p, size, MADV_RANDOM);     /* nothing is there to be read ahead */
+    madvise(p, size, MADV_NOHUGEPAGE); /* of most buffers only the first page is used */
     enum { BEGINNING = GT_BOX_PAGE + GT_BOX_LIVE };
     bool taken = take_ahead(fd, 0, BEGINNING + TABLES_FIRST);
     tables_taken = taken ? BEGINNING + TABLES_FIRST : 0;

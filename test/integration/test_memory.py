@@ -184,3 +184,19 @@ def test_names_of_many_source_files(tmp_path, units):
     assert sorted(known.values()) == [COPIES] * FUNCTIONS and {f"f{i}" for i in range(FUNCTIONS)} == {f.partition("(")[0] for _, f, _ in known}
     assert inner(tmp_path / "named") == known
     assert kib["now"] - kib["later"] < 12 * MIB, kib
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("pages", ["never", "always"])
+def test_black_box_of_brief_threads(tmp_path, pages):
+    """A buffer of which a page is used takes a page, also where the file system gives large ones."""
+    box = tmp_path / "box"
+    box.mkdir()
+    if proc.run(["mount", "-t", "tmpfs", "-o", f"huge={pages}", "none", box]).returncode:
+        pytest.skip("no file system with large pages here")
+    try:
+        env = proc.traced_env(box / "t.out", {"GOTRACE_LIVE": "on"})
+        sizes = [int(line) for line in proc.run([CHURN, "threads", 20_000], env=env).ok().stdout.split()]
+        assert max(sizes) < 60 * MIB, sizes
+    finally:
+        proc.run(["umount", box]).ok()
