@@ -17,6 +17,8 @@
  */
 #pragma once
 
+#include "encoder/base/varint.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -66,6 +68,30 @@ struct gt_usage {
     unsigned known; /* bits */
     uint64_t of[GT_USED_NUMBERS];
 };
+
+/* A row of the account. */
+struct gt_account_row {
+    uint64_t g, at, length; /* at, length: in units of the trace's clock */
+    struct gt_usage used;
+    uint64_t cpus; /* how many Ps are CPUs; 0: none */
+    struct gt_halts halts;
+};
+
+/* Appends a row at p, which has room for GT_ACCOUNT_ROW_MAX bytes. Returns the end. */
+enum { GT_ACCOUNT_ROW_MAX = (8 + GT_USED_NUMBERS) * GT_VARINT_MAX };
+static inline uint8_t *gt_account_row_put(uint8_t *p, const struct gt_account_row *row)
+{
+    p = gt_varint_put(gt_varint_put(p, row->used.known), row->g);
+    p = gt_varint_put(gt_varint_put(p, row->at), row->length);
+    for (int i = 0; i < GT_USED_NUMBERS; i++)
+        p = row->used.known & gt_used_bit(i) ? gt_varint_put(p, row->used.of[i]) : p;
+    p = row->used.known & GT_KNOWN_CPUS ? gt_varint_put(p, row->cpus) : p;
+    if (row->used.known & GT_KNOWN_HALTS) {
+        p = gt_varint_put(gt_varint_put(p, row->halts.throttled), row->halts.throttled_ns);
+        p = gt_varint_put(p, row->halts.stopped_ns);
+    }
+    return p;
+}
 
 #define GT_ACCOUNT "gotrace-account "
 #define GT_V1_ACCOUNT 0x746e756f636361u /* "account" */

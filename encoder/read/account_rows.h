@@ -6,13 +6,6 @@
 #include "encoder/base/queue.h"
 #include "encoder/format/usage.h"
 
-struct gt_account_row {
-    uint64_t g, at, length; /* at, length: in units of the trace's clock */
-    struct gt_usage used;
-    uint64_t cpus; /* how many Ps are CPUs; 0: none */
-    struct gt_halts halts;
-};
-
 /*
  * Reduces `used` to a part of the time, in proportion. A thread that has slept keeps one sleep at
  * least.

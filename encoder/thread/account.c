@@ -231,26 +231,11 @@ static void end_text(void)
     side.used = HEAD;
 }
 
-/* halts: only if GT_KNOWN_HALTS is among the known. */
-static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage *used,
-                const struct gt_halts *halts)
+static void put(const struct gt_account_row *row)
 {
-    enum { ROW_MAX = (8 + GT_USED_NUMBERS) * GT_VARINT_MAX };
-    if (side.used + ROW_MAX > sizeof side.text)
+    if (side.used + GT_ACCOUNT_ROW_MAX > sizeof side.text)
         end_text();
-    uint8_t *p = gt_varint_put(side.text + side.used, used->known);
-    p = gt_varint_put(gt_varint_put(gt_varint_put(p, g), at), length);
-    for (int i = 0; i < GT_USED_NUMBERS; i++) {
-        if (used->known & gt_used_bit(i))
-            p = gt_varint_put(p, used->of[i]);
-    }
-    if (used->known & GT_KNOWN_CPUS)
-        p = gt_varint_put(p, cpus());
-    if (used->known & GT_KNOWN_HALTS) {
-        p = gt_varint_put(gt_varint_put(p, halts->throttled), halts->throttled_ns);
-        p = gt_varint_put(p, halts->stopped_ns);
-    }
-    side.used = (uint32_t)(p - side.text);
+    side.used = (uint32_t)(gt_account_row_put(side.text + side.used, row) - side.text);
 }
 
 void gt_account_each(const struct gt_buf *bufs, gt_text_fn *fn)
@@ -306,7 +291,8 @@ static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
     }
     told->known |= now->known & GT_KNOWN_ALL;
     if (any)
-        put(a->told.g, at, more(at, a->told.at), &used, NULL);
+        put(&(struct gt_account_row){
+            .g = a->told.g, .at = at, .length = more(at, a->told.at), .used = used});
     a->told.at = at;
 }
 
@@ -315,7 +301,7 @@ static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
 /* Says that the goroutine's use from here on is not known. */
 static void put_no_more(uint64_t g, uint64_t at)
 {
-    put(g, at, 0, &(struct gt_usage){.known = GT_KNOWN_NO_MORE}, NULL);
+    put(&(struct gt_account_row){.g = g, .at = at, .used.known = GT_KNOWN_NO_MORE});
 }
 
 /* See gt_account_birth. */
@@ -466,7 +452,8 @@ static void put_own(void)
     uint64_t at = gt_clock_now(), cpu = own_cpu();
     used.of[GT_USED_CPU] = more(cpu, side.cpu);
     side.cpu = cpu;
-    put(0, at, more(at, side.since), &used, &halts);
+    put(&(struct gt_account_row){
+        .at = at, .length = more(at, side.since), .used = used, .cpus = cpus(), .halts = halts});
 }
 
 void gt_account_open(void)

@@ -330,18 +330,9 @@ void gt_writing_sample(const struct gt_cpu_sample *s, uint64_t ts)
 
 void gt_writing_account(const struct gt_account_row *row)
 {
-    uint8_t text[sizeof GT_ACCOUNT + (8 + GT_USED_NUMBERS) * GT_VARINT_MAX] = GT_ACCOUNT;
-    uint8_t *p = text + sizeof GT_ACCOUNT - 1;
-    p = gt_varint_put(gt_varint_put(p, row->used.known), row->g);
-    p = gt_varint_put(gt_varint_put(p, row->at), row->length);
-    for (int i = 0; i < GT_USED_NUMBERS; i++)
-        p = row->used.known & gt_used_bit(i) ? gt_varint_put(p, row->used.of[i]) : p;
-    p = row->used.known & GT_KNOWN_CPUS ? gt_varint_put(p, row->cpus) : p;
-    if (row->used.known & GT_KNOWN_HALTS) {
-        p = gt_varint_put(gt_varint_put(p, row->halts.throttled), row->halts.throttled_ns);
-        p = gt_varint_put(p, row->halts.stopped_ns);
-    }
-    put_text(&out.accounts, TRACER, (const char *)text, (uint32_t)(p - text));
+    uint8_t text[sizeof GT_ACCOUNT + GT_ACCOUNT_ROW_MAX] = GT_ACCOUNT;
+    const uint8_t *end = gt_account_row_put(text + sizeof GT_ACCOUNT - 1, row);
+    put_text(&out.accounts, TRACER, (const char *)text, (uint32_t)(end - text));
 }
 
 /* Generations --------------------------------------------------------------------------------- */
