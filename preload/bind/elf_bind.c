@@ -146,17 +146,12 @@ struct imports {
     int n;
 };
 
-/* Compares without strcmp, which is bound last of all. */
 static bool is_listed(const struct imports *imports, const char *name)
 {
-    for (int i = 0; i < imports->n; i++) {
-        const char *a = imports->but[i], *b = name;
-        while (*a && *a == *b)
-            a++, b++;
-        if (*a == *b)
-            return true;
-    }
-    return false;
+    int i = 0;
+    while (i < imports->n && !gt_elf_are_same(imports->but[i], name))
+        i++;
+    return i < imports->n;
 }
 
 static void rebind_to_libc(void *arg, struct module *m, void **slot, const ElfW(Sym) * symbol)

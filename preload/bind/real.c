@@ -304,7 +304,7 @@ static void begin_late(struct gt_elf_next *next)
 {
     int all = next->n;
     if (atomic_load(&looks_up_late) || strverscmp(gnu_get_libc_version(), "2.34") < 0 ||
-        !gt_elf_next_cut(next, gt_elf_libc()))
+        !gt_elf_next_end_at_libc(next))
         return;
     behind.n = next->n;
     memcpy(behind.module, next->module, (size_t)next->n * sizeof *next->module);
@@ -387,6 +387,11 @@ static void find_libcs(void)
         gt_libc.name = (__typeof__(gt_libc.name))found;
     GT_LIBCS
 #undef GT_LIBC
+}
+
+/* libc's longjmp and the vDSO's clock_gettime, which rooms below this one call. */
+static void find_jump_and_clock(void)
+{
     void *jump = gt_libc_function("longjmp"),
          *clock = gt_libc_vdso_function(GT_ARCH_VDSO_CLOCK_GETTIME);
     gt_symbolize_jump = jump ? (__typeof__(gt_symbolize_jump))jump : gt_real.longjmp;
@@ -407,6 +412,7 @@ void gt_real_resolve(void)
     find_all();
     find_old();
     find_libcs();
+    find_jump_and_clock();
     gt_glibc_init();
     const char *names[GT_UPWARD_HIDE_MAX + OPTIONAL];
     hide(names, atomic_exchange(&found, true) ? 0 : gt_upward.resolved(names));

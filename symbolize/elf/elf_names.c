@@ -7,7 +7,6 @@
 #include "encoder/base/glibc.h"
 
 #include <errno.h>
-#include <gnu/lib-names.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -49,9 +48,7 @@ static struct table read_table(const struct link_map *map, bool all)
     return t;
 }
 
-/* Does not call strcmp. The loader may have bound it to the program's, or to AddressSanitizer's,
- * which may not have found libc's yet. */
-static bool are_same(const char *a, const char *b)
+bool gt_elf_are_same(const char *a, const char *b)
 {
     while (*a && *a == *b)
         a++, b++;
@@ -60,7 +57,7 @@ static bool are_same(const char *a, const char *b)
 
 static bool is_named(const struct table *t, const ElfW(Sym) * symbol, const char *name)
 {
-    return are_same(t->strings + symbol->st_name, name);
+    return gt_elf_are_same(t->strings + symbol->st_name, name);
 }
 
 uint32_t gt_elf_hash(const char *name)
@@ -180,7 +177,7 @@ static const char *file_of(const char *path)
     return file;
 }
 
-static const char *soname_of(const struct link_map *map)
+const char *gt_elf_soname(const struct link_map *map)
 {
     struct table t = read_table(map, false);
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
@@ -190,21 +187,13 @@ static const char *soname_of(const struct link_map *map)
     return file_of(map->l_name);
 }
 
-struct link_map *gt_elf_libc(void)
-{
-    struct link_map *map = _r_debug.r_map;
-    while (map && !are_same(soname_of(map), LIBC_SO))
-        map = map->l_next;
-    return map;
-}
-
 bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
 {
     struct table t = read_table(map, false);
-    const char *name = soname_of(library);
+    const char *name = gt_elf_soname(library);
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
         if (dyn->d_tag == DT_NEEDED && t.strings &&
-            are_same(file_of(t.strings + dyn->d_un.d_val), name))
+            gt_elf_are_same(file_of(t.strings + dyn->d_un.d_val), name))
             return true;
     }
     return false;
@@ -244,7 +233,7 @@ bool gt_elf_is_late(void)
     static _Atomic int known;
     int is = atomic_load_explicit(&known, memory_order_relaxed);
     if (!is) {
-        const struct link_map *map = gt_elf_libc(), *ours = gt_elf_ours();
+        const struct link_map *map = gt_libc_map(), *ours = gt_elf_ours();
         while (map && map != ours)
             map = map->l_next;
         is = map ? LATE : IN_TIME;
@@ -291,10 +280,11 @@ static const ElfW(Sym) * defined_in(const struct gt_elf_module *m, const char *n
     return default_version(&t, name, hash);
 }
 
-bool gt_elf_next_cut(struct gt_elf_next *next, const struct link_map *last)
+bool gt_elf_next_end_at_libc(struct gt_elf_next *next)
 {
+    const struct link_map *libc = gt_libc_map();
     int i = 0;
-    while (i < next->n && (!last || next->module[i].base != last->l_addr))
+    while (i < next->n && (!libc || next->module[i].base != libc->l_addr))
         i++;
     bool found = i < next->n;
     next->n = found ? i + 1 : next->n;
@@ -445,7 +435,7 @@ static bool knows_loader(void)
     pthread_mutex_t *lock = NULL;
     if (atomic_load(&loaders.lock))
         return true;
-    const struct link_map *map = gt_elf_libc();
+    const struct link_map *map = gt_libc_map();
     if (!map)
         return false;
     loaders.try = (__typeof__(loaders.try))gt_elf_function(map, "pthread_mutex_trylock");

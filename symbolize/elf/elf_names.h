@@ -11,8 +11,12 @@
 /* This library, as the loader knows it. NULL: it cannot be found. */
 struct link_map *gt_elf_ours(void);
 
-/* libc.so.6, by its name: the program may define any of its functions. NULL: there is none. */
-struct link_map *gt_elf_libc(void);
+/* The module's DT_SONAME, or the name of its file. */
+const char *gt_elf_soname(const struct link_map *map);
+
+/* Compares without strcmp. The loader may have bound that to the program's, or to
+ * AddressSanitizer's, which may not have found libc's yet. */
+bool gt_elf_are_same(const char *a, const char *b);
 
 /* The hash of a name in GNU hash tables. */
 uint32_t gt_elf_hash(const char *name);
@@ -61,8 +65,8 @@ struct gt_elf_next {
 };
 void gt_elf_next_begin(struct gt_elf_next *next);
 
-/* Leaves out the modules behind `last`. false: it is not among them. */
-bool gt_elf_next_cut(struct gt_elf_next *next, const struct link_map *last);
+/* Leaves out the modules behind libc. false: libc is not among them. */
+bool gt_elf_next_end_at_libc(struct gt_elf_next *next);
 
 /* The plain function that dlsym(RTLD_NEXT, name) finds since glibc 2.36, in the default version.
  * NULL: there is no definition, or one of another kind. */

@@ -3,6 +3,7 @@
 
 #include "elf_names.h"
 
+#include <gnu/lib-names.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/auxv.h>
@@ -34,6 +35,14 @@ static int find_libraries(void)
     /* release: pairs with the acquire above */
     atomic_store_explicit(&libraries, n, memory_order_release);
     return n;
+}
+
+const struct link_map *gt_libc_map(void)
+{
+    int n = find_libraries(), i = 0;
+    while (i < n && !gt_elf_are_same(gt_elf_soname(library[i].map), LIBC_SO))
+        i++;
+    return i < n ? library[i].map : NULL;
 }
 
 bool gt_libc_has(const void *address)

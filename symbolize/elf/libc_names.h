@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,10 @@
  * changed its interface. NULL: this libc has no function of that name.
  */
 void *gt_libc_function(const char *name);
+
+/* libc.so.6, by its name: the program may define any of its functions. NULL: our library does not
+ * need it, or cannot be found. */
+const struct link_map *gt_libc_map(void);
 
 /* Whether the address is in a library of glibc: libc.so.6, ld.so, and before 2.34 four more. */
 bool gt_libc_has(const void *address);

@@ -7,6 +7,7 @@
 #include "namespace.h"
 
 #include "elf_names.h"
+#include "libc_names.h"
 
 #include "encoder/base/file.h"
 
@@ -133,7 +134,7 @@ void *gt_namespace_load(const char *library, void (*bail)(void))
 {
     struct link_map *libc;
     Lmid_t space;
-    if (!has_threads(gt_elf_libc()))
+    if (!has_threads(gt_libc_map()))
         return NULL;
     keep_apart();
     void *first = dlmopen(LM_ID_NEWLM, LIBC_SO, RTLD_NOW);
