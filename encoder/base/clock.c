@@ -45,14 +45,14 @@ uint64_t gt_clock_monotonic_raw(void)
     return read_host_ns(CLOCK_MONOTONIC);
 }
 
-/* Whether the process is in the time namespace that its children will be in. */
-static bool shares_namespace(void)
+/* The inode of the first time namespace: PROC_TIME_INIT_INO in Linux's include/linux/proc_ns.h. */
+#define HOSTS_NAMESPACE "time:[4026531834]"
+
+/* Reads which namespace the link of /proc is to; "": there are none. */
+static void read_namespace(const char *link, char text[64])
 {
-    char own[64] = "", childrens[64] = "";
-    gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/time", own, sizeof own - 1);
-    gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/time_for_children", childrens,
-               sizeof childrens - 1);
-    return strcmp(own, childrens) == 0;
+    memset(text, 0, 64);
+    gt_syscall(SYS_readlinkat, AT_FDCWD, link, text, 63);
 }
 
 /*
@@ -62,6 +62,13 @@ static bool shares_namespace(void)
 static int64_t read_namespace_ns(void)
 {
     char text[128] = "", *seconds = text + strlen("monotonic"), *ns;
+    char own[64], childrens[64];
+    read_namespace("/proc/self/ns/time", own);
+    if (!*own || strcmp(own, HOSTS_NAMESPACE) == 0)
+        return 0;
+    read_namespace("/proc/self/ns/time_for_children", childrens);
+    if (strcmp(own, childrens) != 0)
+        return 0;
     int fd = gt_file_open("/proc/self/timens_offsets", 0);
     if (fd < 0)
         return 0;
@@ -70,8 +77,7 @@ static int64_t read_namespace_ns(void)
     if (strncmp(text, "monotonic", strlen("monotonic")) != 0)
         return 0;
     int64_t offset = strtoll(seconds, &ns, 10) * 1000000000;
-    offset += strtoll(ns, NULL, 10);
-    return offset && shares_namespace() ? offset : 0;
+    return offset + strtoll(ns, NULL, 10);
 }
 
 /* The counter and a clock of the host at one moment: of several bracketed readings the tightest. */

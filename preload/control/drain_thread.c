@@ -50,19 +50,29 @@ static void place(pthread_t thread)
         pthread_setaffinity_np(thread, (size_t)drain_thread.cpus_size, (void *)drain_thread.cpus);
 }
 
+static _Atomic bool may_not_ask;
+
+void gt_drain_thread_forbid_fstatfs(void)
+{
+    atomic_store(&may_not_ask, true);
+}
+
 /*
  * Whether the descriptor is a message queue. When any descriptor of a queue is closed, even a copy
  * in another table, the kernel ends the process's mq_notify (mqueue_flush_file in Linux's
- * ipc/mqueue.c). Checks the size first: a seccomp filter is more likely to forbid fstatfs than
- * fstat.
+ * ipc/mqueue.c). Checks the size first, and the blocks: almost no file of another kind needs the
+ * second call, which a seccomp filter may answer by killing the process.
  */
 static bool is_queue(int fd)
 {
     enum { MQUEUE_MAGIC = 0x19800202, FILENT_SIZE = 80 };
     struct stat file;
     struct statfs at;
-    return gt_fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == FILENT_SIZE &&
-           gt_syscall(SYS_fstatfs, fd, &at) == 0 && at.f_type == MQUEUE_MAGIC;
+    if (gt_fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size != FILENT_SIZE ||
+        file.st_blocks)
+        return false;
+    return atomic_load(&may_not_ask) ||
+           (gt_syscall(SYS_fstatfs, fd, &at) == 0 && at.f_type == MQUEUE_MAGIC);
 }
 
 /*
@@ -82,9 +92,12 @@ static bool unshare_descriptors(void)
         last = is_queue(fd) ? fd : last;
     if (gt_syscall(SYS_close_range, last + 1, ~0u, CLOSE_RANGE_UNSHARE) != 0)
         return false;
-    for (int fd = 0; fd < last; fd++) {
+    for (int fd = 0, from = 0; fd <= last; fd++) {
         if (fd != kept && !is_queue(fd))
-            gt_file_close(fd);
+            continue;
+        if (from < fd)
+            gt_syscall(SYS_close_range, from, fd - 1, 0);
+        from = fd + 1;
     }
     return true;
 }

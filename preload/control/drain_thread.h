@@ -11,6 +11,9 @@ void gt_drain_thread_init(void);
  * says why. */
 bool gt_drain_thread_start(void);
 
+/* From here on the drain thread does not call fstatfs(2) (seccomp.c). Any thread. */
+void gt_drain_thread_forbid_fstatfs(void);
+
 /* Whether the calling drain thread is the last thread of the process. */
 bool gt_drain_thread_is_last(void);
 

@@ -16,6 +16,7 @@
 #include "encoder/base/urgent.h"
 #include "encoder/cpu/watch.h"
 #include "encoder/drain/drain.h"
+#include "preload/control/drain_thread.h"
 #include "preload/control/options.h"
 #include "preload/control/read_usage.h"
 #include "preload/control/sampler.h"
@@ -174,6 +175,9 @@ static const struct need watch_need[] = {
     {SYS_perf_event_open, {0}},
     {SYS_timer_gettime, {0}},
 };
+
+/* System calls by which the drain thread, when it begins, knows message queues. Dispensable. */
+static const struct need queues_need[] = {{SYS_fstatfs, {63}}};
 
 /* The machine -------------------------------------------------------------------------------- */
 
@@ -337,6 +341,7 @@ static struct {
     {ALL_OF(channels_need), gt_channels_forbid},
     {ALL_OF(file_locks_need), gt_file_lock_names_forbid},
     {ALL_OF(watch_need), gt_watch_forbid, .of_drain = true},
+    {ALL_OF(queues_need), gt_drain_thread_forbid_fstatfs},
 };
 
 /* Gives up the dispensable calls that the filter forbids. Whether the drain thread loses any. */

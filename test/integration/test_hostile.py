@@ -222,6 +222,7 @@ def test_confined_before_there_are_threads(tmp_path):
 
 SYSTEM_CALLS = range(470)  # Linux 6.12 has 467 on x86-64
 PERF_EVENT_OPEN, TIMER_GETTIME = (298, 224) if os.uname().machine == "x86_64" else (241, 108)
+FSTATFS = 138 if os.uname().machine == "x86_64" else 44
 SIGNALS_OF_OURS = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_RING": "1M"}
 
 
@@ -250,6 +251,18 @@ def test_each_system_call_may_kill(tmp_path, when, options):
     if LIBC < 34 and when == "exec":
         killed = [its for its in killed if its[0] != FUTEX]  # dlsym itself makes one, once
     assert spared > 400 and not killed, killed
+
+
+def test_a_filter_that_kills_who_asks_for_message_queues(tmp_path):
+    """A descriptor that looks like one."""
+    (tmp_path / "queue").touch()
+    os.truncate(tmp_path / "queue", 80)
+    command = f'exec "$@" <{tmp_path / "queue"}'
+    argv = ["sh", "-c", command, "sh", HOSTILE / "confines", "before", FSTATFS]
+    if proc.run(argv).returncode == 77:
+        pytest.skip("there are no filters here")
+    proc.traced(argv, tmp_path / "%e.out").ok()
+    gotools.check(tmp_path / "confines.out")
 
 
 @pytest.mark.parametrize("call", [PERF_EVENT_OPEN, TIMER_GETTIME])
