@@ -45,7 +45,7 @@ const char *gt_stat_of(pid_t pid, char *text, size_t size)
     return end ? end + 1 : NULL;
 }
 
-char gt_is_stopped(pid_t pid)
+char gt_stopped_how(pid_t pid)
 {
     char text[512];
     const char *stat = gt_stat_of(pid, text, sizeof text);

@@ -33,8 +33,8 @@ long gt_status_of(pid_t pid, const char *line_name);
 /* Whether the process has more than one thread. */
 bool gt_has_threads(pid_t pid);
 
-/* Whether a signal ('T') or a debugger ('t') has stopped the process; 0: neither. */
-char gt_is_stopped(pid_t pid);
+/* What has stopped the process: a signal ('T'), a debugger ('t'), or neither (0). */
+char gt_stopped_how(pid_t pid);
 
 /* Whether the process's cgroup is frozen, by version 1 of cgroups or 2. */
 bool gt_is_frozen(pid_t pid);

@@ -224,16 +224,25 @@ static _Noreturn void is_free(pid_t pid)
     FAIL(pid, "was forked by a program that had been attached before: gotrace attach %d", pid);
 }
 
-/* Says why a process does not answer of which no thread runs, if that is so. It takes the command
- * when it goes on. */
-static void cannot_ask_halted(pid_t pid)
+/* Why a process does not answer. SILENT: it has ended, or no reason is known; else no thread of it
+ * runs. */
+enum silence { ANSWERS, FROZEN, SILENT, STOPPED = 'T', DEBUGGED = 't' };
+
+/* ANSWERS: a thread may run. */
+static enum silence halted_how(pid_t pid)
 {
-    char how = gt_is_stopped(pid);
-    if (how == 't')
+    char how = gt_stopped_how(pid);
+    return how ? (enum silence)how : gt_is_frozen(pid) ? FROZEN : ANSWERS;
+}
+
+/* Says why no thread of the process runs, if that is so. It takes the command when it goes on. */
+static void cannot_ask_halted(pid_t pid, enum silence why)
+{
+    if (why == DEBUGGED)
         FAIL(pid, "is stopped by a debugger, and does not answer: let the debugger continue it");
-    if (how)
+    if (why == STOPPED)
         FAIL(pid, "is stopped, and does not answer: kill -CONT %d", pid);
-    if (gt_is_frozen(pid))
+    if (why == FROZEN)
         FAIL(pid,
              "is frozen by its cgroup (see /proc/%d/cgroup), and does not answer: thaw the cgroup, "
              "and repeat the command",
@@ -253,7 +262,8 @@ static _Noreturn void is_not_served(pid_t pid)
                   "GOTRACE_SIGNAL");
     if (found == -ENOENT || found == -EPROTO)
         FAIL(pid, "has another version of libgotrace.so");
-    cannot_ask_halted(pid); /* the tracer's thread may not have come to make the page */
+    /* The tracer's thread may not have come to make the page. */
+    cannot_ask_halted(pid, halted_how(pid));
     FAIL(pid,
          "cannot be asked: it has no thread of the tracer's, is about to end, or is not traced");
 }
@@ -300,7 +310,7 @@ static _Noreturn void cannot_ask_alone(pid_t pid, uint32_t command, int error)
         {ESRCH, "has ended, or become another program"},
     };
     if (error == -ETIMEDOUT || error == -EBUSY)
-        cannot_ask_halted(pid);
+        cannot_ask_halted(pid, halted_how(pid));
     if (error == -ETIMEDOUT)
         FAIL(pid,
              "has one thread, and that made no call that may block for %d s: nothing was done, "
@@ -339,9 +349,9 @@ static void wait_for_change(_Atomic uint32_t *word, uint32_t from)
     syscall(SYS_futex, word, FUTEX_WAIT, from, &tenth);
 }
 
-/* Asks and waits for the answer; false: none came, as the process has ended or is halted. */
-static bool ask(pid_t pid, struct gt_control_page *page, const char *thread, uint32_t command,
-                const char *path)
+/* Asks and waits for the answer. */
+static enum silence ask(pid_t pid, struct gt_control_page *page, const char *thread,
+                        uint32_t command, const char *path)
 {
     time_t begin = time(NULL);
     page->command = command;
@@ -351,12 +361,14 @@ static bool ask(pid_t pid, struct gt_control_page *page, const char *thread, uin
     syscall(SYS_futex, &page->wake, FUTEX_WAKE, 1);
     while ((done = atomic_load(&page->answered)) != mine) {
         time_t took = time(NULL) - begin;
-        bool halted = took > 1 && (gt_is_stopped(pid) || gt_is_frozen(pid));
-        if (halted || took > GT_PATIENCE_S || access(thread, F_OK) != 0)
-            return false;
+        enum silence halted = took > 1 ? halted_how(pid) : ANSWERS;
+        if (halted)
+            return halted;
+        if (took > GT_PATIENCE_S || access(thread, F_OK) != 0)
+            return SILENT;
         wait_for_change(&page->answered, done);
     }
-    return true;
+    return ANSWERS;
 }
 
 static int run(const struct action *action, pid_t pid, const char *path);
@@ -422,10 +434,10 @@ static int run(const struct action *action, pid_t pid, const char *path)
         FAIL(pid, "has another version of libgotrace.so");
     TEMP_FAILURE_RETRY(flock(fd, LOCK_EX));
     do {
-        if (!ask(pid, page, thread, action->command, path)) {
-            cannot_ask_halted(pid);
+        enum silence why = ask(pid, page, thread, action->command, path);
+        cannot_ask_halted(pid, why);
+        if (why)
             FAIL(pid, "does not answer");
-        }
     } while (page->result == -EAGAIN && nanosleep(&tick, NULL) == 0); /* it is being attached */
     int status = report(action, pid, page);
     flock(fd, LOCK_UN);
