@@ -3,6 +3,7 @@
  */
 #include "read_usage.h"
 
+#include "encoder/base/cgroup.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"
 #include "encoder/base/hash.h"
@@ -34,11 +35,6 @@ void gt_usage_apart(void)
 bool gt_usage_is_apart(void)
 {
     return atomic_load_explicit(&apart, memory_order_relaxed);
-}
-
-void gt_usage_after_fork(void)
-{
-    atomic_store(&apart, false);
 }
 
 /* Clocks ------------------------------------------------------------------------------------- */
@@ -205,61 +201,105 @@ bool gt_usage_where(uint32_t tid, struct gt_where_now *where)
 
 /* Halts -------------------------------------------------------------------------------------- */
 
-/* Adds the counts of a cgroup, see cpu.stat in Linux's cgroup-v2.rst and sched-bwc.rst. */
-static void add_throttled(const char *group, struct gt_halts_count *count)
+/* A cgroup that a process is in, by version 1 of cgroups or 2. */
+struct group {
+    const char *mount, *quota; /* quota: the file that begins with a digit if there is one */
+    const char *path;          /* NULL: there is no such group */
+    size_t n;                  /* length of the path */
+};
+
+static struct group group_in(const char *text)
 {
-    char text[FILE_MAX];
-    uint64_t times, ns, us;
-    int fd = gt_file_open(group, 0);
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, sizeof text - 1, 0);
+    struct group g = {.mount = "/sys/fs/cgroup/cpu", .quota = "/cpu.cfs_quota_us"};
+    g.path = gt_cgroup_path(text, "cpu", &g.n);
+    if (!g.path) {
+        g = (struct group){.mount = "/sys/fs/cgroup", .quota = "/cpu.max"};
+        g.path = gt_cgroup_path(text, "", &g.n);
+    }
+    if (g.path && g.n == 1) /* "/" */
+        g.n = 0;
+    return g;
+}
+
+/* The group above; false: there is none. In a cgroup namespace the last is the container's. */
+static bool go_up(struct group *g)
+{
+    if (!g->n)
+        return false;
+    while (g->path[--g->n] != '/')
+        ;
+    return true;
+}
+
+/* Reads a file of the group as a text; "": it cannot be read. */
+static void read_of_group(const struct group *g, const char *name, char text[FILE_MAX])
+{
+    char path[FILE_MAX + 64];
+    struct gt_strbuf p = gt_strbuf_start(path, sizeof path);
+    gt_strbuf_add(&p, g->mount);
+    gt_strbuf_add_n(&p, g->path, g->n);
+    gt_strbuf_add(&p, name);
+    int fd = gt_file_open(path, 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, FILE_MAX - 1, 0);
     text[n > 0 ? n : 0] = 0;
     if (fd >= 0)
         gt_file_close(fd);
+}
+
+static bool has_quota(const struct group *g)
+{
+    char text[FILE_MAX];
+    read_of_group(g, g->quota, text);
+    return *text >= '0' && *text <= '9';
+}
+
+/* Adds the counts of a cgroup, see cpu.stat in Linux's cgroup-v2.rst and sched-bwc.rst. */
+static void add_throttled(const struct group *g, struct gt_halts_count *count)
+{
+    char text[FILE_MAX];
+    uint64_t times, ns, us;
+    read_of_group(g, "/cpu.stat", text);
     count->throttled += find_number(text, "nr_throttled", &times) ? times : 0;
     count->throttled_ns += find_number(text, "throttled_time", &ns) ? ns : 0;
     count->throttled_ns += find_number(text, "throttled_usec", &us) ? us * 1000 : 0;
 }
 
-/*
- * Finds the path of the process's cgroup in the text of /proc/PID/cgroup: in version 1 in the line
- * ":cpu,cpuacct:/path", in version 2 in the line "0::/path". NULL: there is none.
- */
-static char *find_group(char *text, const char **mount)
-{
-    char *line = strstr(text, ":cpu,");
-    line = line ? line : strstr(text, ":cpu:");
-    *mount = line ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
-    line = line ? line : strstr(text, "0::/");
-    char *path = line ? strchr(line, '/') : NULL;
-    if (path)
-        path[strcspn(path, "\n")] = 0;
-    return path;
-}
+/* Drain side. */
+static struct {
+    unsigned calls;
+    bool limited; /* the group or one above has had a quota */
+} halts;
 
+/* Asks for quotas at the first call and at every sixteenth: most groups have none, but one may be
+ * set later. */
 void gt_usage_halts(struct gt_halts_count *count)
 {
-    char text[FILE_MAX], file[FILE_MAX + 64], *group, *end;
-    const char *p = text, *mount;
+    enum { AGAIN = 16 };
+    char text[FILE_MAX];
+    const char *p = text;
     uint64_t ran;
     uint32_t own = (uint32_t)gt_syscall(SYS_gettid);
     gt_usage_read_file(text, sizeof text, own, "/schedstat");
     if (number(&p, &ran))
         number(&p, &count->queue_ns);
+    if (halts.calls++ % AGAIN && !halts.limited)
+        return;
     gt_usage_read_file(text, sizeof text, own, "/cgroup");
-    group = find_group(text, &mount);
-    for (const char *c = group; c && *c; c++)
-        count->group = gt_hash_mix(count->group, (unsigned char)*c);
-    /* A cgroup above may have the quota, so all of them are read. In a cgroup namespace the root is
-     * the container's cgroup. */
-    for (end = group ? group + (group[1] ? strlen(group) : 0) : NULL; end;
-         end = strrchr(group, '/')) {
-        *end = 0;
-        struct gt_strbuf t = gt_strbuf_start(file, sizeof file);
-        gt_strbuf_add(&t, mount);
-        gt_strbuf_add(&t, group);
-        gt_strbuf_add(&t, "/cpu.stat");
-        add_throttled(file, count);
-    }
+    struct group group = group_in(text), g = group;
+    for (size_t i = 0; i < group.n; i++)
+        count->group = gt_hash_mix(count->group, (unsigned char)group.path[i]);
+    for (bool is = group.path && !halts.limited; is; is = go_up(&g))
+        halts.limited |= has_quota(&g);
+    g = group;
+    for (bool is = group.path && halts.limited; is; is = go_up(&g))
+        add_throttled(&g, count);
+}
+
+void gt_usage_after_fork(void)
+{
+    atomic_store(&apart, false);
+    halts.calls = 0;
+    halts.limited = false;
 }
 
 static void read_own_switches(struct gt_usage *usage)

@@ -1,6 +1,8 @@
 /* See alone.h. */
 #include "alone.h"
 
+#include "encoder/base/cgroup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -53,33 +55,34 @@ char gt_stopped_how(pid_t pid)
 }
 
 /* Whether the file `name` of a cgroup has the word. */
-static bool says(const char *mount, const char *group, const char *name, const char *word)
+static bool says(const char *mount, const char *group, size_t n, const char *name, const char *word)
 {
     char path[PATH_MAX], text[256] = "";
-    snprintf(path, sizeof path, "%s%.*s/%s", mount, (int)strcspn(group, "\n"), group, name);
+    snprintf(path, sizeof path, "%s%.*s/%s", mount, (int)n, group, name);
     FILE *f = fopen(path, "re");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    size_t bytes = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f)
         fclose(f);
-    text[n] = 0;
+    text[bytes] = 0;
     return strstr(text, word);
 }
 
+/* Version 2 is mounted at /sys/fs/cgroup, or beside version 1. */
 bool gt_is_frozen(pid_t pid)
 {
-    char line[PATH_MAX];
-    bool frozen = false;
+    char text[PATH_MAX];
+    size_t n;
     FILE *f = gt_open_proc(pid, "cgroup");
-    while (f && !frozen && fgets(line, sizeof line, f)) {
-        char *first = strstr(line, ":freezer:/"), *path = strchr(line, '/');
-        if (first)
-            frozen = says("/sys/fs/cgroup/freezer", path, "freezer.state", "FROZEN");
-        else if (strncmp(line, "0::/", 4) == 0)
-            frozen = says("/sys/fs/cgroup", path, "cgroup.events", "frozen 1");
-    }
+    size_t bytes = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f)
         fclose(f);
-    return frozen;
+    text[bytes] = 0;
+    const char *group = gt_cgroup_path(text, "freezer", &n);
+    if (group && says("/sys/fs/cgroup/freezer", group, n, "freezer.state", "FROZEN"))
+        return true;
+    group = gt_cgroup_path(text, "", &n);
+    return group && (says("/sys/fs/cgroup", group, n, "cgroup.events", "frozen 1") ||
+                     says("/sys/fs/cgroup/unified", group, n, "cgroup.events", "frozen 1"));
 }
 
 long gt_sysctl(const char *path, long missing)

@@ -510,9 +510,10 @@ def test_process_that_is_stopped_before_it_can_be_asked():
     proc.kill_group(child)
 
 
-def test_process_that_is_frozen(running):
+@pytest.mark.parametrize("version", cgroups.FREEZERS)
+def test_process_that_is_frozen(running, version):
     program = running(GOTRACE_START="manual")
-    with cgroups.frozen(program.pid):
+    with cgroups.frozen(program.pid, version):
         result = proc.run([COMMAND, "start", program.pid], timeout=30)
     assert result.returncode == 1 and "is frozen by its cgroup" in result.stderr
     program.end()
