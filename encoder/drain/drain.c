@@ -62,7 +62,9 @@ _Atomic uint32_t gt_drain_unattended;
 /* Without a drain thread a thread of the program has to look at the clock. */
 static void note_unattended(void)
 {
-    atomic_store(&gt_drain_unattended, !atomic_load(&drain.threaded) && gt_recording_is_timed());
+    bool ends = atomic_load(&drain.phase) >= FINISHING;
+    bool timed = !atomic_load(&drain.threaded) && gt_recording_is_timed();
+    atomic_store(&gt_drain_unattended, ends || timed);
 }
 
 /* Called when there is work that only the drain side can do. Any context. */
@@ -316,6 +318,7 @@ bool gt_drain_finish(void)
     atomic_store(&drain.deadline, deadline);
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
+    atomic_store(&gt_drain_unattended, 1);
     gt_recording_hasten();
     struct turn turn;
     bool mine = phase == OPEN && begin_turn(&turn, patience());

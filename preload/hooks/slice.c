@@ -144,6 +144,8 @@ void gt_slice_end(struct gt_slice *slice)
     struct gt_thread *t = slice->thread;
     if (!t && slice->stands)
         gt_thread_go_on(gt_self);
+    if (!t)
+        gt_process_check_hold();
     if (!t || t->frame != slice->frame)
         return;
     bool muted = slice->since == UNTIMED;
@@ -163,6 +165,7 @@ void gt_slice_end(struct gt_slice *slice)
     int saved = errno;
     write_slice(t, slice, unseen);
     errno = saved;
+    gt_process_check_hold();
 }
 
 void gt_slice_of_fork(uint64_t since)

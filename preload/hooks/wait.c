@@ -210,13 +210,8 @@ void gt_wait_fetch(const struct gt_wait *wait)
     gt_fetch(__atomic_load_n(&relock->next, __ATOMIC_RELAXED), sizeof *relock);
 }
 
-void gt_wait_end(struct gt_wait *wait)
+static void end(struct gt_thread *t, struct gt_wait *wait)
 {
-    struct gt_thread *t = wait->thread;
-    if (!t && wait->stands)
-        gt_thread_go_on(gt_self);
-    if (!t || t->frame != wait->frame)
-        return;
     gt_thread_reenter(t);
     t->w.woken = wait->woken;
     const struct gt_stack *stack = t->w.g.wait_stack;
@@ -231,6 +226,16 @@ void gt_wait_end(struct gt_wait *wait)
     if (wait->mutex)
         gt_hot_forget(wait->mutex);
     gt_process_check_queue();
+}
+
+void gt_wait_end(struct gt_wait *wait)
+{
+    struct gt_thread *t = wait->thread;
+    if (!t && wait->stands)
+        gt_thread_go_on(gt_self);
+    if (t && t->frame == wait->frame)
+        end(t, wait);
+    gt_process_check_hold();
 }
 
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout)

@@ -36,11 +36,22 @@ static void load_symbols_within_loader(struct gt_thread *t)
     gt_nursery_only = before;
 }
 
+/* How long other threads are held at most while gt_process_end works. */
+#define WORKS_NS 20000000000
+
+static void hold_for(uint64_t ns)
+{
+    atomic_store(&gt_process.holds_until, gt_clock_monotonic_raw() + ns);
+    atomic_store(&gt_drain_unattended, 1); /* gt_drain_finish sets it again, for good */
+}
+
 void gt_process_end(void)
 {
     if (!gt_process_is_ours())
         return;
     GT_HEAP_OWN(own);
+    if (!atomic_load(&gt_process.ended))
+        hold_for(WORKS_NS);
     struct gt_thread *t = gt_self;
     if (t && t != &gt_nobody) {
         bool mid_event = gt_writer_busy(&t->w) || (gt_process.dying && t->inside);
@@ -66,6 +77,8 @@ void gt_process_end(void)
         gt_log_note("GOTRACE_MAX_PROCESSES=%llu: %u more were not recorded",
                     (unsigned long long)gt_options.max_processes, refused);
     gt_log_let_go();
+    if (first)
+        hold_for(GT_PROCESS_LEAVES_NS);
 }
 
 /* Whether exit(3) is among the callers of the current hook. */
@@ -189,6 +202,8 @@ void gt_process_before_exec(void)
 
 void gt_process_stays(void)
 {
-    if (gt_process_is_ours() && atomic_load(&gt_process.ended))
-        gt_log("daemon(3) failed: nothing is recorded from here on");
+    if (!gt_process_is_ours() || !atomic_load(&gt_process.ended))
+        return;
+    hold_for(0);
+    gt_log("daemon(3) failed: nothing is recorded from here on");
 }

@@ -46,9 +46,35 @@ static void attend(struct gt_thread *t)
         gt_drain_attend();
 }
 
+/*
+ * A thread whose `inside` is set is not held unless it is stuck: the one that ends the process, the
+ * drain thread, or one with a signal handler that has interrupted our code, for which the end may
+ * wait. The one that ends the process gets here in a destructor behind ours, and may wait for a
+ * held thread. Each sleep is short, and no thread is woken from it: threads that went on together
+ * would be more likely to run before the process is gone.
+ */
+void gt_process_hold(void)
+{
+    enum { STEP_NS = 10000000 };
+    GT_KEEP_ERRNO;
+    const struct gt_thread *t = gt_self;
+    uint64_t until = atomic_load(&gt_process.holds_until);
+    if (!until || !gt_process_is_ours())
+        return;
+    if (t && t->inside && (!t->stuck || t->inside == GT_INSIDE_FOR_GOOD)) {
+        bool leaves = until - gt_clock_monotonic_raw() < GT_PROCESS_LEAVES_NS;
+        if (leaves && t != &gt_nobody && t->inside == GT_INSIDE_FOR_GOOD)
+            atomic_store(&gt_process.holds_until, 0);
+        return;
+    }
+    while (gt_clock_monotonic_raw() < atomic_load(&gt_process.holds_until))
+        gt_futex_wait(&gt_process.ended, atomic_load(&gt_process.ended), STEP_NS);
+}
+
 void gt_process_attend(void)
 {
     struct gt_thread *t = gt_self;
+    gt_process_hold();
     if (!t || t->frame || !gt_process_is_ours())
         return;
     if (!atomic_load(&gt_process.ended) && !gt_process.exiting)

@@ -4,6 +4,7 @@
 
 #include "encoder/base/era.h"
 #include "encoder/cpu/samples.h"
+#include "encoder/drain/drain.h"
 #include "encoder/thread/buffers.h"
 
 #include <stdbool.h>
@@ -37,8 +38,20 @@ static inline void gt_process_check_queue(void)
 }
 
 /* Does the work that gt_drain_unattended announces. Called when the only thread begins a call that
- * may block. */
+ * may block, or, at the process's end, by any thread that does. */
 void gt_process_attend(void);
+
+/*
+ * Holds the calling thread back while gt_process_end works in another one. By then the program may
+ * have freed what its remaining threads use: bare, the kernel ends them a moment later. Called
+ * before and after waits and calls, with no lock of ours, not inside the guard. errno is kept.
+ */
+void gt_process_hold(void);
+static inline void gt_process_check_hold(void)
+{
+    if (__builtin_expect(gt_drain_unattended, 0))
+        gt_process_hold();
+}
 
 /* Whether t's thread may have been interrupted in any code, the loader included. */
 bool gt_process_is_anywhere(struct gt_thread *t);

@@ -8,6 +8,9 @@
 
 enum gt_drain_started { GT_DRAIN_WITH_THREAD = 1, GT_DRAIN_WITHOUT_THREAD };
 
+/* How long the end of the process may take after gt_process_end: see gt_process_hold. */
+#define GT_PROCESS_LEAVES_NS 1000000000
+
 /* Only the other files process_*.c change it. */
 extern struct gt_process {
     pid_t pid;       /* of the traced process; 0: not followed. The PID of a vfork child differs */
@@ -18,9 +21,10 @@ extern struct gt_process {
     bool exiting;                   /* exit(3) is under way, as far as we know */
     _Atomic uint32_t drain_started; /* enum gt_drain_started; 0: needed none so far */
     _Atomic uint32_t ended;
-    _Atomic uint32_t serving; /* see serve_unfollowed */
-    _Atomic uint32_t execs;   /* TID of the thread that is about to exec */
-    _Atomic bool dying;       /* a signal is ending the process */
+    _Atomic uint32_t serving;     /* see serve_unfollowed */
+    _Atomic uint32_t execs;       /* TID of the thread that is about to exec */
+    _Atomic bool dying;           /* a signal is ending the process */
+    _Atomic uint64_t holds_until; /* see gt_process_hold; CLOCK_MONOTONIC_RAW */
 } gt_process;
 
 /* Whether this process is the traced one, and not a vfork child that runs in the traced process's

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import time
 
@@ -118,6 +119,32 @@ def test_nobody_waits_for_ever(tmp_path):
         assert 9 < result.seconds < 20, f"{name}: {result}"
         told = "snapshot" in name and "RING" in name  # by gotrace_snapshot's result; its next file is another one
         assert told or lines.count(f"gotrace: {result.trace}: {LATE}") in (1, 2), f"{name}: {result}"
+
+
+# --- threads that run on at the end
+
+
+def test_threads_are_held_while_the_trace_is_completed(tmp_path):
+    """Meanwhile their waits end, behind destructors that have freed what they use."""
+    with stuck_fifo(tmp_path / "fifo") as fifo:
+        child = proc.spawn([SINGLE / "lifecycle/remains"], env=proc.traced_env(fifo), stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"freed\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(2)  # twice as long as their waits
+        assert child.poll() is None
+        reader = proc.spawn(["cat", fifo], stdout=subprocess.DEVNULL)
+        assert (child.wait(30), child.stdout.read()) == (0, b"")
+        proc.kill_group(reader)
+
+
+@pytest.mark.measured
+def test_a_thread_that_was_held_goes_on(tmp_path):
+    """A destructor that runs after ours waits for it."""
+    library = proc.compile(SOURCES / "lifecycle/joins_late.c", tmp_path / "late.so", "-shared", "-fPIC", "-pthread")
+    result = proc.run(["true"], env={"LD_PRELOAD": f"{LIBRARY} {library}", "GOTRACE_OUTPUT": tmp_path / "t.out"}).ok()
+    assert re.fullmatch(r"gotrace: .* nothing lost.*\njoined\n", result.stderr)
+    assert result.seconds < 0.8  # a second where no destructor waits
+    gotools.check_all(tmp_path / "t.out")
 
 
 # --- a program with one thread has none of ours
