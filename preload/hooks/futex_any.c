@@ -17,6 +17,9 @@ static struct entry {
 static _Atomic size_t used; /* no entry from here on was ever used */
 _Atomic unsigned gt_futex_any_count;
 
+/* The gate of the calling thread's wait; NULL: there is none. */
+static __thread const void *own __attribute__((tls_model("initial-exec")));
+
 static size_t entries(void)
 {
     return atomic_load_explicit(&used, memory_order_relaxed);
@@ -24,6 +27,10 @@ static size_t entries(void)
 
 void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned n)
 {
+    if (own && (uintptr_t)gate < (uintptr_t)own)
+        return;
+    gt_futex_any_leave();
+    own = gate;
     for (size_t i = 0, k = 0; i < ROOM && k < n; i++) {
         const void *none = NULL;
         /* acquire: pairs with gt_futex_any_remove */
@@ -42,7 +49,7 @@ void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned
     }
 }
 
-void gt_futex_any_remove(const void *gate)
+static void remove_all(const void *gate)
 {
     for (size_t i = 0; i < entries(); i++) {
         if (atomic_load_explicit(&table[i].gate, memory_order_relaxed) != gate)
@@ -54,8 +61,22 @@ void gt_futex_any_remove(const void *gate)
     }
 }
 
+void gt_futex_any_remove(const void *gate)
+{
+    if (own == gate)
+        gt_futex_any_leave();
+}
+
+void gt_futex_any_leave(void)
+{
+    if (own)
+        remove_all(own);
+    own = NULL;
+}
+
 void gt_futex_any_after_fork(void)
 {
+    own = NULL;
     memset(table, 0, entries() * sizeof *table);
     atomic_store(&used, 0);
     atomic_store(&gt_futex_any_count, 0);

@@ -27,9 +27,15 @@ static inline bool gt_futex_any_waits(void)
     return atomic_load_explicit(&gt_futex_any_count, memory_order_relaxed) != 0;
 }
 
-/* The caller is about to wait, at the gate. A futex that finds no room here has no waker. */
+/*
+ * The caller is about to wait, at the gate, an address on its stack. A futex that finds no room
+ * here has no waker; nor has the wait of a signal handler that has interrupted such a wait.
+ */
 void gt_futex_any_add(const void *gate, const struct gt_futex *futexes, unsigned n);
 void gt_futex_any_remove(const void *gate);
+
+/* A jump leaves the wait that the calling thread is in, if any. */
+void gt_futex_any_leave(void);
 
 /* In a forked child, where no thread waits. */
 void gt_futex_any_after_fork(void);

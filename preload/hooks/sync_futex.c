@@ -238,6 +238,12 @@ static long futex2_requeue(const struct raw *r)
     return call(r);
 }
 
+/* Runs also where the thread is cancelled in the call. */
+static void leave_gate(const struct raw *const *gate)
+{
+    gt_futex_any_remove(*gate);
+}
+
 static long futex_waitv(const struct raw *r)
 {
     const struct gt_futex *futexes = (const struct gt_futex *)r->a[0];
@@ -246,7 +252,8 @@ static long futex_waitv(const struct raw *r)
         !gt_can_read(futexes, n * sizeof *futexes))
         return call(r);
     struct gt_timeout end = gt_timeout_at((clockid_t)r->a[4], (const struct timespec *)r->a[3]);
-    gt_futex_any_add(r, futexes, n);
+    __attribute__((cleanup(leave_gate))) const struct raw *gate = r;
+    gt_futex_any_add(gate, futexes, n);
     GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAITV,
                                                             .reason = GT_REASON_SYNC,
                                                             .addr = r,
@@ -256,7 +263,6 @@ static long futex_waitv(const struct raw *r)
     long result = call(r);
     if (result < 0 && errno == ETIMEDOUT)
         gt_wait_expired(&wait, &end);
-    gt_futex_any_remove(r);
     return result;
 }
 

@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include "contention.h"
+#include "futex_any.h"
 #include "hot.h"
 #include "sem_lock.h"
 
@@ -286,6 +287,7 @@ void gt_wake_pass(const struct gt_wake *wake, enum gt_hook next, const void *to)
 void gt_wait_note_jump(void)
 {
     struct gt_thread *t = gt_self;
+    gt_futex_any_leave();
     if (!t || !gt_writer_gen(&t->w))
         return;
     if (t->frame)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib import PROGRAMS, SOURCES, gotools, proc, truth
+from lib import PROGRAMS, SINGLE, SOURCES, gotools, proc, truth
 
 WAITS = PROGRAMS / "waits"
 
@@ -88,6 +88,17 @@ def test_futexes_are_called_what_they_are(traced, row, leaves):
     waiting = {truth.goroutines(events)[t.waiter] for t in truth.truths(result)}
     woken = [e for e in events if e.is_go("Waiting", "Runnable") and e.goid in waiting]
     assert {e.stack[0].func for e in woken} == leaves
+
+
+@pytest.mark.parametrize("how", ["jump", "cancel"])
+def test_calls_of_futex_waitv_that_are_left(traced, how):
+    """They leave nothing behind: the next one has its waker."""
+    result = traced([SINGLE / "waits/left_calls", how])
+    if result.returncode == 77:
+        pytest.skip(result.stderr)
+    events = gotools.parse(result.ok().trace)
+    wakers = [[f.func for f in e.stack] for e in events if e.is_go("Waiting", "Runnable") and e.stack]
+    assert [stack[0] for stack in wakers if "wake" in stack] == ["futex wake"], wakers
 
 
 @pytest.mark.parametrize("call", ["sem_wait(&sem)", "sem_timedwait(&sem, &until)", "sem_clockwait(&sem, CLOCK_MONOTONIC, &until)"])
