@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import time
 
@@ -307,6 +308,17 @@ def test_attached(python, tmp_path):
         assert child.wait(30) == 0
     finally:
         proc.kill_group(child)
+
+
+def test_functions_of_an_extension_module_are_places(python, traced, tmp_path):
+    """Though names and files are like the interpreter's."""
+    (tmp_path / "Modules").mkdir()
+    source = shutil.copy(SOURCES / "python/spammodule.c", tmp_path / "Modules")
+    proc.compile(pathlib.Path(source), tmp_path / "spam.so", "-shared", "-fPIC")
+    result = traced([python, "-c", "import spam"], env={"PYTHONPATH": tmp_path})
+    assert "initialization of spam failed" in result.stderr
+    rows = json.loads(proc.run([GOTRACE, "top", "--json", "--kind=sleep", result.trace]).ok().stdout)["waits"]
+    assert {row["place"] for row in rows} == {"usleep <- PyInit_spam (spammodule.c:14)", "usleep <- PySpam_Wait (spammodule.c:9)"}
 
 
 @pytest.mark.measured

@@ -31,15 +31,21 @@ static const struct gt_where none;
 
 /* Which frame --------------------------------------------------------------------------------- */
 
+static bool is_own_beside_made(const struct gt_callers *stack, uint32_t i)
+{
+    return gt_frame_is_own_made(stack, i) || gt_frame_is_extension(stack, i);
+}
+
 /*
  * The next frame of the program's own code from i on; or stack->n. If the program makes code at run
- * time, only such code is its own: the functions that run it are just an interpreter.
+ * time, only such code is its own, and extensions that it calls: other functions that run it are
+ * just an interpreter.
  */
 static uint32_t first_own(const struct gt_callers *stack, uint32_t i)
 {
     bool (*is_own)(const struct gt_callers *, uint32_t) = gt_frame_is_own;
     for (uint32_t k = 1; k < stack->n && is_own == gt_frame_is_own; k++)
-        is_own = gt_frame_is_own_made(stack, k) ? gt_frame_is_own_made : gt_frame_is_own;
+        is_own = gt_frame_is_own_made(stack, k) ? is_own_beside_made : gt_frame_is_own;
     while (i < stack->n && !is_own(stack, i))
         i++;
     return i;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum subject { FUNCTION, SOURCE, MODULE, SUBJECTS };
+enum subject { FUNCTION, SOURCE, MODULE, PYTHON_FUNCTION, PYTHON_SOURCE, SUBJECTS };
 
 struct rule {
     unsigned kinds;
@@ -99,7 +99,7 @@ static unsigned kinds_of(char *list)
 /* Reads a rule: "skip,busy function ^pool_lock$". False: the line is none. */
 static bool read_line(char *line, char why[static 128])
 {
-    static const char *const subjects[SUBJECTS] = {"function", "file", "module"};
+    static const char *const subjects[] = {"function", "file", "module"};
     static const char blanks[] = " \t";
     char *save, *list = strtok_r(line, blanks, &save), *subject = strtok_r(NULL, blanks, &save);
     char *pattern = save ? save + strspn(save, blanks) : NULL;
@@ -107,7 +107,7 @@ static bool read_line(char *line, char why[static 128])
     if (!list || *list == '#')
         return true;
     unsigned kinds = kinds_of(list);
-    for (int s = 0; kinds && subject && pattern && *pattern && s < SUBJECTS; s++) {
+    for (int s = 0; kinds && subject && pattern && *pattern && s < PYTHON_FUNCTION; s++) {
         if (strcmp(subject, subjects[s]) == 0)
             return !add_rule(kinds, (enum subject)s, pattern, why);
     }
@@ -284,9 +284,22 @@ static bool is_in_interpreter(const struct gt_callers *stack, uint32_t i,
     return found;
 }
 
+/* Whether an interpreter may be in the module: in the program itself, or in a library. */
+static bool may_be_interpreter(const struct module *module)
+{
+    const char *name = module ? strrchr(module->path, '/') : NULL;
+    return !name || module->own || strncmp(name, "/lib", 4) == 0;
+}
+
 static unsigned find_kinds(const struct gt_where *frame, const struct module *module)
 {
-    const char *subjects[SUBJECTS] = {bare(frame->func), frame->file, module ? module->path : ""};
+    bool python = may_be_interpreter(module), begins = strncmp(frame->func, "PyInit_", 7) == 0;
+    const char *subjects[SUBJECTS] = {
+        [FUNCTION] = bare(frame->func),
+        [SOURCE] = frame->file,
+        [MODULE] = module ? module->path : "",
+        [PYTHON_FUNCTION] = python && !begins ? frame->func : "", /* that one a program defines */
+        [PYTHON_SOURCE] = python ? frame->file : ""};
     unsigned kinds = strncmp(frame->func, "0x", 2) == 0 ? GT_FRAME_NAMELESS : 0;
     for (size_t i = 0; i < all.rules; i++) {
         const char *subject = subjects[all.rule[i].subject];
@@ -315,6 +328,12 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
 bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i)
 {
     return is_made(&stack->frame[i]) && gt_frame_is_own(stack, i);
+}
+
+bool gt_frame_is_extension(const struct gt_callers *stack, uint32_t i)
+{
+    return stack->frame[i].line && !may_be_interpreter(module_at(stack, i)) &&
+           !is_made(&stack->frame[i]) && gt_frame_is_own(stack, i);
 }
 
 bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i)

@@ -34,6 +34,12 @@ const char *gt_frame_module(const struct gt_callers *stack, uint32_t i);
 bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i);
 
 /*
+ * Whether the frame is the program's own code, with debug information, in a module that an
+ * interpreter has loaded as an extension. Extensions of other people come without.
+ */
+bool gt_frame_is_extension(const struct gt_callers *stack, uint32_t i);
+
+/*
  * Sets the trace that frames belong to, and reads the user's rules. Call it before the functions
  * above.
  */
