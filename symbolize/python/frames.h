@@ -336,10 +336,13 @@ static inline uint32_t gt_python_put(uintptr_t thread, const uint64_t *pcs, cons
         bool is_here =
             marked ? i + 1 < n && call.mark < sp[i + 1] : gt_python_is_interpreter(pcs[i]);
         bool is_its = more && is_here;
-        uint32_t at = kept - (kept && (is_its || is_last) && gt_python_is_made(to[kept - 1]));
+        uint64_t inner = kept ? to[kept - 1] : 0;
+        uint32_t at = kept - (kept && (is_its || is_last) && gt_python_is_made(inner));
         uint32_t named = is_last  ? gt_python_name_rest(&chain, &call, to + at, max - at)
                          : is_its ? gt_python_name_frames(&call, to + at, max - at)
                                   : 0;
+        if (!named && at < kept)
+            to[at++] = inner; /* gt_python_name_frames may have begun */
         if (!named)
             to[at++] = pcs[i];
         kept = at + named;

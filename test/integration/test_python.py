@@ -198,6 +198,15 @@ def test_code_that_is_compiled(python, traced, tmp_path):
     assert not [stack for stack in waits if any(re.match("0x|jit", f) for f in stack)]
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program makes code for x86-64")
+def test_code_that_is_made_for_a_function_without_a_name(traced, tmp_path):
+    """It stays in the stack: no frame of Python's says more."""
+    program = proc.compile(SOURCES / "python/made_in_between.c", tmp_path / "anything", "-rdynamic")
+    (nap,) = [e for e in gotools.parse(traced([program]).ok().trace) if e.is_go("Running", "Waiting")]
+    functions = [re.sub("^0x.*", "made", f.func) for f in nap.stack]
+    assert functions[:5] == ["nanosleep", "sleep_a_bit", "made", "_PyEval_EvalFrameDefault", "main"]
+
+
 def test_threads_that_python_leaves(run):
     """They wait in calls when it ends, and all that they would show is given back."""
     for _ in range(8):
