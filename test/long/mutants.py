@@ -68,7 +68,7 @@ MUTANTS = {
     ),
     "poll": (
         "errno is lost", "calls.c",
-        "        slice.moved = r;                                              \\\n", "        slice.moved = r;                                              \\\n        errno = 0;                                                    \\\n", CALLS,
+        "slice.moved = r; ", "slice.moved = r; errno = 0; ", CALLS,
     ),
 }
 
