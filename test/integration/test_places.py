@@ -314,6 +314,18 @@ def test_names_that_are_no_place(tmp_path, name):
         assert place_of(tmp_path / "t.out", name, function, name, env=env) == function
 
 
+@pytest.mark.parametrize("stack, place", [
+    (["of_a_library", "prog+0x2904", "main"], "of_a_library"),
+    (["within_a_library", "of_a_library", "prog+0x2904", "prog+0x1000"], "of_a_library"),
+    (["pthread_cond_wait", "prog+0x2904"], "prog+0x2904"),
+    (["of_a_library", "work", "prog+0x2904"], "work"),
+])
+def test_a_librarys_name_says_more_than_an_address(tmp_path, stack, place):
+    """In a stripped program, the place is the library's function that the program calls."""
+    (tmp_path / "rules").write_text("library function _a_library$")
+    assert place_of(tmp_path / "t.out", *stack, env={"GOTRACE_FRAMES": tmp_path / "rules"}) == place
+
+
 @pytest.mark.parametrize("part", ["namespace", "нэйм_спэйс"])
 def test_long_names_keep_their_end(tmp_path, part):
     """As many parts as fit, whatever bytes their characters take."""

@@ -76,12 +76,16 @@ static uint32_t first_python(const struct gt_callers *stack)
     return i;
 }
 
-/* The outermost frame with a named function that is of none of the kinds; or 0. */
-static uint32_t outermost_but(const struct gt_callers *stack, unsigned kinds)
+static bool is_nameless(const struct gt_callers *stack, uint32_t i)
 {
-    uint32_t i = stack->n - 1;
-    while (i > 0 && (gt_frame_kinds(stack, i) & (kinds | GT_FRAME_NAMELESS) ||
-                     strstr(stack->frame[i].func, "+0x")))
+    return gt_frame_kinds(stack, i) & GT_FRAME_NAMELESS || strstr(stack->frame[i].func, "+0x");
+}
+
+/* The outermost frame before `end` with a named function that is of none of the kinds; or 0. */
+static uint32_t outermost_but(const struct gt_callers *stack, uint32_t end, unsigned kinds)
+{
+    uint32_t i = end - 1;
+    while (i > 0 && (gt_frame_kinds(stack, i) & kinds || is_nameless(stack, i)))
         i--;
     return i;
 }
@@ -92,9 +96,18 @@ static uint32_t outermost_but(const struct gt_callers *stack, unsigned kinds)
  */
 static uint32_t outermost(const struct gt_callers *stack)
 {
-    uint32_t i = outermost_but(stack, GT_FRAME_START | GT_FRAME_SKIP);
-    i = i ? i : outermost_but(stack, GT_FRAME_START);
+    uint32_t i = outermost_but(stack, stack->n, GT_FRAME_START | GT_FRAME_SKIP);
+    i = i ? i : outermost_but(stack, stack->n, GT_FRAME_START);
     return i ? i : 1;
+}
+
+/* The function of a library that frame i calls, if that is the program's own and has no name. */
+static uint32_t named_instead_of(const struct gt_callers *stack, uint32_t i)
+{
+    uint32_t named = 0;
+    if (is_nameless(stack, i))
+        named = outermost_but(stack, i, GT_FRAME_START | GT_FRAME_SKIP);
+    return named ? named : i;
 }
 
 uint32_t gt_site_index(const struct gt_callers *stack)
@@ -102,7 +115,9 @@ uint32_t gt_site_index(const struct gt_callers *stack)
     if (!stack || stack->n < 2)
         return 0;
     uint32_t i = first_own(stack, 1);
-    i = i < stack->n ? i : first_lambda(stack);
+    if (i < stack->n)
+        return named_instead_of(stack, i);
+    i = first_lambda(stack);
     i = i < stack->n ? i : first_python(stack);
     return i < stack->n ? i : outermost(stack);
 }
