@@ -172,6 +172,41 @@ def test_files_locks_that_may_be_released(tmp_path, case, threads):
         assert [t["waits"]["process"] == program.pid for t in found["threads"] if "process" in (t["waits"] or {})] == [case == "file"]
 
 
+@pytest.mark.parametrize("case, threads", [("files_alarm", 1), ("files_timer", 1), ("file_alarm", 3)])
+def test_files_locks_with_a_timer(tmp_path, case, threads):
+    """A signal ends the wait for a file's lock: that of alarm, or of a timer that the process has made."""
+    with Program(PROGRAMS / "deadlocks", case, "mutex", cwd=tmp_path) as program:
+        tids = {int(program.line()) for _ in range(threads)}
+        # The last wait of the circle begins after the ids: so await all, and look once more.
+        everyone = tids if case == "file_alarm" else {program.pid}
+        for _ in range(2):
+            _, found = await_stacks(program.pid, lambda found: {t["tid"] for t in found["threads"] if t["waits"]} == everyone and any("process" in t["waits"] for t in found["threads"]))
+            assert not found["deadlocks"], found
+    assert sum("process" in t["waits"] for t in found["threads"]) == 1, found
+
+
+def test_a_files_lock_that_a_child_has(tmp_path):
+    """The process that took it waits for a lock of this one, but has closed the file."""
+    with Program(PROGRAMS / "deadlocks", "files_left", "mutex", cwd=tmp_path) as program:
+        program.line()
+        _, found = await_stacks(program.pid, lambda found: "taken_by" in found["threads"][0]["waits"])
+        text = proc.run([GOTRACE, "stacks", program.pid]).ok().stdout
+    assert not found["deadlocks"] and "process" not in found["threads"][0]["waits"], found
+    assert f", taken by process {found['threads'][0]['waits']['taken_by']} (deadlocks)\n" in text, text
+
+
+def test_files_with_the_same_inode(tmp_path):
+    """Of two file systems."""
+    script = f"for i in 0 1; do mkdir $i && mount -t tmpfs none $i && touch $i/f && ln -s $i/f deadlocks.$i || exit; done; exec {PROGRAMS}/deadlocks files_apart mutex"
+    if proc.run(["unshare", "-r", "-m", "true"]).returncode:
+        pytest.skip("no mount namespaces here")
+    with Program("unshare", "-r", "-m", "sh", "-c", script, cwd=tmp_path) as program:
+        holders = [int(program.line()) for _ in range(2)]
+        _, found = await_stacks(program.pid, lambda found: sum("process" in (t["waits"] or {}) for t in found["threads"]) == 2)
+        inodes = {(tmp_path / "/proc" / str(program.pid) / f"cwd/{i}/f").stat().st_ino for i in range(2)}
+    assert len(inodes) == 1 and {t["waits"]["process"] for t in found["threads"]} == set(holders), (found, holders)
+
+
 def test_readers_wait_for_a_writer_that_joins_one():
     with Program(PROGRAMS / "deadlocks", "readers", "rwlock", 3) as program:
         tid = int(program.line())

@@ -200,13 +200,14 @@ static void elsewhere(void)
 }
 
 /* Locks on files: each process and thread has opened the files itself. */
-static void lock_file(int i)
+static int lock_file(int i)
 {
     char path[64];
     snprintf(path, sizeof path, "deadlocks.%d", i);
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     if (flock(fd, LOCK_EX) != 0)
         abort();
+    return fd;
 }
 
 static void *file_first(void *arg)
@@ -269,6 +270,8 @@ static void file_elsewhere(void)
     lock_file(0);
 }
 
+static void (*with_lock)(int fd); /* what the other process does then */
+
 /* Two processes have a file's lock each; with n = 3 the other one does not wait for ours. */
 static void files(void)
 {
@@ -276,7 +279,9 @@ static void files(void)
     shared_lock(&ready);
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        lock_file(1);
+        int fd = lock_file(1);
+        if (with_lock)
+            with_lock(fd);
         meet(ready);
         if (n > 2)
             usleep(600000000);
@@ -286,6 +291,90 @@ static void files(void)
     say(gettid());
     meet(ready);
     lock_file(1);
+}
+
+/* Leaves the lock to a child. */
+static void leave(int fd)
+{
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        usleep(600000000);
+    }
+    close(fd);
+}
+
+static void files_left(void)
+{
+    with_lock = leave;
+    files();
+}
+
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+static void set_alarm(int fd)
+{
+    (void)fd;
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = ignore}, NULL);
+    alarm(600);
+}
+
+static void set_timer(int fd)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    (void)fd;
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = ignore}, NULL);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
+        abort();
+    timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_sec = 600}, NULL);
+}
+
+static void files_alarm(void)
+{
+    with_lock = set_alarm;
+    files();
+}
+
+static void files_timer(void)
+{
+    with_lock = set_timer;
+    files();
+}
+
+static void file_alarm(void)
+{
+    set_alarm(-1);
+    file();
+}
+
+static void *lock_second(void *arg)
+{
+    lock_file(1);
+    return arg;
+}
+
+/* Each of two threads waits for a lock that another process has; writes the ids of these. */
+static void files_apart(void)
+{
+    _Atomic int *ready;
+    shared_lock(&ready);
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            lock_file(i);
+            ++*ready;
+            usleep(600000000);
+        }
+        say(pid);
+    }
+    while (*ready < 2)
+        usleep(1000);
+    pthread_create(&threads[0], NULL, lock_second, NULL);
+    lock_file(0);
 }
 
 /* One that says who it is, and stays for long. */
@@ -412,11 +501,24 @@ static void crowd(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"ring", ring},  {"self", self},       {"ended", ended},
-             {"join", join},  {"readers", readers}, {"elsewhere", elsewhere},
-             {"slow", slow},  {"crowd", crowd},     {"heir", heir},
-             {"left", left},  {"file", file},       {"file_elsewhere", file_elsewhere},
-             {"files", files}};
+} cases[] = {{"ring", ring},
+             {"self", self},
+             {"ended", ended},
+             {"join", join},
+             {"readers", readers},
+             {"elsewhere", elsewhere},
+             {"slow", slow},
+             {"crowd", crowd},
+             {"heir", heir},
+             {"left", left},
+             {"file", file},
+             {"file_elsewhere", file_elsewhere},
+             {"files", files},
+             {"files_left", files_left},
+             {"files_alarm", files_alarm},
+             {"files_timer", files_timer},
+             {"file_alarm", file_alarm},
+             {"files_apart", files_apart}};
 
 int main(int argc, char **argv)
 {

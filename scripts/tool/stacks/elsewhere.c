@@ -1,8 +1,10 @@
 /*
- * See elsewhere.h. /proc/locks lists each lock on a file with the process that holds it. Behind it
- * come the processes that wait for it. Which thread of the process has taken the lock is nowhere.
- * So a process that holds such a lock is only followed if it has one thread, which is read as it
- * sleeps: it is not stopped, and need not be.
+ * See elsewhere.h. /proc/locks lists each lock on a file with the process that took it. Behind it
+ * come the processes that wait for it. The lock of flock(2) belongs to the open file, which
+ * children inherit. So the process that took the lock holds it only if one of its own descriptors
+ * has it. Which thread of the process has taken the lock is nowhere. So a process that holds such a
+ * lock is only followed if it has one thread, which is read as it sleeps: it is not stopped, and
+ * need not be.
  */
 #include "elsewhere.h"
 
@@ -11,7 +13,9 @@
 #include "encoder/base/glibc.h"
 #include "encoder/base/libc.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,39 +31,144 @@ static const char *type_of(const struct gt_call *c)
     return c->number == SYS_flock ? "FLOCK" : record ? "POSIX" : NULL;
 }
 
-static unsigned long inode_of(pid_t tid, int fd)
-{
-    char name[64], line[256];
-    unsigned long inode = 0;
-    snprintf(name, sizeof name, "fdinfo/%d", fd);
-    FILE *f = gt_open_proc(tid, name);
-    while (f && !inode && fgets(line, sizeof line, f))
-        sscanf(line, "ino: %lu", &inode);
-    if (f)
-        fclose(f);
-    return inode;
-}
+/* A file, as its locks are listed: inodes of several file systems may have the same number. */
+struct file {
+    unsigned major, minor;
+    unsigned long inode; /* 0: not known */
+};
 
-/* The process that holds the lock for which a thread of the process waits in this call; 0: none. */
-static pid_t file_lock_holder(pid_t process, const struct gt_call *c)
+/* Who has a lock on a file, as far as it is known. */
+struct holder {
+    pid_t process; /* which took it; 0: none is known */
+    bool has_it;   /* and has a descriptor of it: a child may be the only one left that has */
+    bool stays;    /* until it is released: no timer ends the wait for it */
+};
+
+/* The device of the file system that the thread has mounted there. */
+static bool find_device(pid_t tid, int mount, struct file *file)
 {
-    char line[256], type[16];
-    const char *wanted = type_of(c);
-    unsigned long inode, its = wanted ? inode_of(process, (int)c->argument[0]) : 0;
-    pid_t holder = 0, found = 0, pid;
-    FILE *f = its ? gt_open_proc(0, "../locks") : NULL;
-    while (f && !found && fgets(line, sizeof line, f)) {
-        const char *arrow = strstr(line, "->"), *rest = arrow ? arrow + 2 : strchr(line, ':') + 1;
-        if (sscanf(rest, "%15s %*s %*s %d %*x:%*x:%lu", type, &pid, &inode) != 3)
-            continue;
-        if (!arrow)
-            holder = pid;
-        else if (pid == process && inode == its && strcmp(type, wanted) == 0)
-            found = holder;
+    char line[4096];
+    int id = -1;
+    FILE *f = gt_open_proc(tid, "mountinfo");
+    while (f && id != mount && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%d %*d %u:%u", &id, &file->major, &file->minor) != 3)
+            id = -1;
     }
     if (f)
         fclose(f);
-    return found > 0 ? found : 0;
+    return id == mount;
+}
+
+static struct file file_of(pid_t tid, int fd)
+{
+    char name[64], line[256];
+    struct file file = {.inode = 0};
+    int mount = -1;
+    snprintf(name, sizeof name, "fdinfo/%d", fd);
+    FILE *f = gt_open_proc(tid, name);
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "mnt_id: %d", &mount);
+        sscanf(line, "ino: %lu", &file.inode);
+    }
+    if (f)
+        fclose(f);
+    return mount >= 0 && find_device(tid, mount, &file) ? file : (struct file){.inode = 0};
+}
+
+/* Whether a line of /proc/locks, from the type on, is about such a lock. *pid: whose. */
+static bool is_about(const char *line, const char *type, const struct file *file, pid_t *pid)
+{
+    char its[16];
+    struct file other;
+    return sscanf(line, "%15s %*s %*s %d %x:%x:%lu", its, pid, &other.major, &other.minor,
+                  &other.inode) == 5 &&
+           strcmp(its, type) == 0 && other.inode == file->inode && other.major == file->major &&
+           other.minor == file->minor;
+}
+
+/* Whether an open file of the process has the lock: fdinfo lists it as /proc/locks does. */
+static bool has_lock(pid_t process, const char *type, const struct file *file)
+{
+    char path[64], name[300], line[256];
+    bool found = false;
+    pid_t pid;
+    snprintf(path, sizeof path, "/proc/%d/fdinfo", process);
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && !found && (e = readdir(dir));) {
+        snprintf(name, sizeof name, "fdinfo/%s", e->d_name);
+        FILE *f = *e->d_name != '.' ? gt_open_proc(process, name) : NULL;
+        while (f && !found && fgets(line, sizeof line, f)) {
+            const char *rest = strncmp(line, "lock:", 5) == 0 ? strchr(line + 5, ':') : NULL;
+            found = rest && is_about(rest + 1, type, file, &pid);
+        }
+        if (f)
+            fclose(f);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* The signals that the process catches, as bits; all if that is not known. */
+static uint64_t caught_by(pid_t process)
+{
+    char line[256];
+    unsigned long long caught = UINT64_MAX;
+    FILE *f = gt_open_proc(process, "status");
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "SigCgt: %llx", &caught);
+    if (f)
+        fclose(f);
+    return caught;
+}
+
+/*
+ * Whether a timer may end waits for locks on files: its signal's handler runs, and the call returns
+ * EINTR. SIGALRM is of alarm and setitimer, of which nothing tells whether they run. Timers of
+ * timer_create are listed in /proc/PID/timers, each with its signal. The other timers of setitimer
+ * do not run while a process sleeps.
+ */
+static bool has_timer(pid_t process)
+{
+    char line[256];
+    int signal = SIGALRM;
+    uint64_t caught = caught_by(process);
+    bool found = caught >> (signal - 1) & 1;
+    FILE *f = gt_open_proc(process, "timers");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        found = sscanf(line, "signal: %d/", &signal) == 1 && signal > 0 && signal <= 64 &&
+                caught >> (signal - 1) & 1;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Who has the lock for which a thread of the process waits in this call. */
+static struct holder file_lock_holder(pid_t process, const struct gt_call *c)
+{
+    char line[256];
+    const char *type = type_of(c);
+    struct file file = {.inode = 0};
+    struct holder h = {.process = 0};
+    pid_t taker = 0, pid;
+    if (type)
+        file = file_of(process, (int)c->argument[0]);
+    FILE *f = file.inode ? gt_open_proc(0, "../locks") : NULL;
+    while (f && !h.process && fgets(line, sizeof line, f)) {
+        const char *arrow = strstr(line, "->"), *rest = arrow ? arrow + 2 : strchr(line, ':') + 1;
+        if (!is_about(rest, type, &file, &pid))
+            continue;
+        if (!arrow)
+            taker = pid;
+        else if (pid == process && taker > 0)
+            h.process = taker;
+    }
+    if (f)
+        fclose(f);
+    h.has_it = h.process && has_lock(h.process, type, &file);
+    h.stays = h.has_it && !has_timer(process);
+    return h;
 }
 
 /* Other processes ----------------------------------------------------------------------------- */
@@ -95,8 +204,10 @@ static pid_t next_of(pid_t tid)
     long sleeps = gt_sleeps_of(tid);
     struct gt_call call = gt_call_of(tid), after;
     pid_t next = mutex_owner(tid, &call);
-    if (!next && (next = file_lock_holder(process_of(tid), &call)) && gt_has_threads(next))
-        return 0;
+    if (!next) {
+        struct holder h = file_lock_holder(process_of(tid), &call);
+        next = h.stays && !gt_has_threads(h.process) ? h.process : 0;
+    }
     after = gt_call_of(tid);
     return gt_call_is_same(&call, &after) && gt_sleeps_of(tid) == sleeps ? next : 0;
 }
@@ -138,13 +249,17 @@ static void find_suspect(const struct gt_still *s, struct gt_still_thread *t)
 void gt_find_elsewhere(const struct gt_still *s, struct gt_still_thread *t)
 {
     struct gt_wait *w = &t->wait;
+    struct holder h = {.has_it = true, .stays = true};
     bool mutex = w->kind == GT_WAIT_MUTEX && w->owned == GT_OWNER_FOREIGN && !w->timed;
-    pid_t tid = mutex ? w->owner : file_lock_holder(s->pid, &t->call);
+    if (!mutex)
+        h = file_lock_holder(s->pid, &t->call);
+    pid_t tid = mutex ? w->owner : h.process;
     w->process = tid ? process_of(tid) : 0;
-    if (!w->process)
+    w->left_to = w->process && !h.has_it;
+    if (!w->process || w->left_to)
         return;
     if (w->process == s->pid && s->tasks > 1) { /* its lock through another open file */
-        w->within = true;
+        w->within = h.stays;
         find_suspect(s, t);
         return;
     }
@@ -152,6 +267,6 @@ void gt_find_elsewhere(const struct gt_still *s, struct gt_still_thread *t)
     if (ours) {
         w->owned = GT_OWNER_THREAD;
         w->owner = ours;
-        w->certain = true;
+        w->certain = h.stays;
     }
 }

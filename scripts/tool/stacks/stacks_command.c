@@ -67,7 +67,8 @@ static void print_process(FILE *out, const struct gt_still *s, const struct gt_w
     char name[17] = "";
     bool own = w->process == s->pid;
     gt_read_name(w->process, name);
-    fprintf(out, own ? ", held by this process" : ", held by process %d", w->process);
+    fputs(w->left_to ? ", taken by " : ", held by ", out);
+    fprintf(out, own ? "this process" : "process %d", w->process);
     if (!own)
         print_foreign(out, " (", name, ")");
     pid_t tid = w->suspect ? w->suspect : w->owned == GT_OWNER_THREAD ? w->owner : 0;

@@ -67,7 +67,7 @@ static void put_wait(const struct gt_wait *w)
     if (w->kind <= GT_WAIT_FUTEX || w->process)
         put_owner(w);
     if (w->process)
-        printf(",\"process\":%d", w->process);
+        printf(",\"%s\":%d", w->left_to ? "taken_by" : "process", w->process);
     if (w->suspect)
         printf(",\"may_be_owner\":%d", w->suspect);
     if (w->fds)

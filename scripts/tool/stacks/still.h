@@ -73,6 +73,7 @@ struct gt_wait {
     pid_t *reader;    /* threads that may be these readers, as many */
     size_t reading;   /* 0: not known */
     pid_t process;    /* the process that holds it, if only that, or another one, is known */
+    bool left_to;     /* that process took it, and has left it to a process that is not known */
     pid_t suspect;    /* the thread of this process that may hold it for the process; 0: none */
     bool timed;       /* it times out: after `ns`, if that is known and not 0 */
     bool left;        /* `ns` is the rest of a sleep whose full length is not known */
