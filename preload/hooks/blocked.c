@@ -87,13 +87,25 @@ static void note(const struct gt_waiter *waiter)
         .stack = waiter->g->wait_stack};
 }
 
+static bool waits_for(uint32_t tid, uintptr_t pymutex)
+{
+    for (size_t i = 0; i < all.n; i++) {
+        const struct gt_blocked *b = at(i);
+        if (b->tid == tid && b->kind == GT_LOCK_PYMUTEX && (uintptr_t)b->lock == pymutex)
+            return true;
+    }
+    return false;
+}
+
 /*
- * Notes who holds a lock of Python's that is one byte: the thread in a `with` block of it. Of
- * several such threads nothing is known.
+ * Notes who holds a lock of Python's that is one byte: the thread in a `with` block of it. A thread
+ * that waits for the lock does not hold it. Of several such threads nothing is known.
  */
 static void hold(void *tid, uintptr_t lock)
 {
     const uint32_t *holder = tid;
+    if (waits_for(*holder, lock))
+        return;
     for (size_t i = 0; i < all.n; i++) {
         struct gt_blocked *b = at(i);
         if (b->kind == GT_LOCK_PYMUTEX && (uintptr_t)b->lock == lock)
@@ -197,8 +209,8 @@ static void confirm(const struct gt_waiter *waiter)
         if ((b->cycle < 0 && !b->gone) || b->g != waiter->g->id || b->since != waiter->since ||
             b->lock != lock)
             continue;
-        /* The holder of a PYMUTEX stands in its block as long as its own wait is the one read
-         * first. */
+        /* The holder of a PYMUTEX waits for something else, and stands in its block as long as its
+         * own wait is the one read first. */
         b->confirmed = waiter->kind == GT_LOCK_JOIN || waiter->kind == GT_LOCK_PYMUTEX ||
                        (is_readable(waiter, lock) && gt_owner_of(b->kind, lock) == b->holder);
     }

@@ -45,15 +45,6 @@ static inline const void *gt_python_at(uintptr_t at, size_t size)
 
 #include "symbolize/python/with_blocks.h"
 
-/* Whether the file is Python's own module for threads. */
-static inline bool gt_python_is_of_threading(const struct gt_python_text *file)
-{
-    static const char end[] = "/threading.py";
-    size_t n = sizeof end - 1;
-    return file->width == 1 && file->length >= n &&
-           memcmp((const char *)file->at + file->length - n, end, n) == 0;
-}
-
 /*
  * The innermost function of Python that a thread, the caller, executes, and its first local
  * variable.

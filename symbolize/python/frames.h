@@ -197,7 +197,7 @@ struct gt_python_position {
 
 /*
  * The frames of one call: n frames from `frame` on, and the address on the C stack that tells which
- * call.
+ * call. mark 0: not known.
  */
 struct gt_python_call {
     uintptr_t frame, mark;
@@ -237,6 +237,7 @@ static inline bool gt_python_go_out(struct gt_python_position *c)
            frame == c->frame;
 }
 
+/* Of a call with more frames than are looked at, the first ones are found. It is the last call. */
 static inline bool gt_python_next_call(struct gt_python_position *c, struct gt_python_call *call)
 {
     enum { FRAMES_MAX = 2048 };
@@ -244,8 +245,14 @@ static inline bool gt_python_next_call(struct gt_python_position *c, struct gt_p
     bool marked = l->chain == GT_PYTHON_ENTRIES, last = false;
     *call = (struct gt_python_call){.frame = c->frame, .mark = c->cframe};
     while (!last) {
-        if (!c->frame || c->met++ == FRAMES_MAX || !gt_python_can_read_frame(c->frame))
+        if (c->met == FRAMES_MAX) {
+            call->mark = marked ? 0 : call->mark;
+            c->frame = 0;
+            return call->n > 0;
+        }
+        if (!c->frame || !gt_python_can_read_frame(c->frame))
             return false;
+        c->met++;
         last = gt_python_is_last(c->frame);
         if (marked && last)
             call->mark = c->frame;
@@ -323,18 +330,18 @@ static inline uint32_t gt_python_put(uintptr_t thread, const uint64_t *pcs, cons
                                      uint32_t n, uint64_t *to, uint32_t max)
 {
     struct gt_python_position chain;
-    struct gt_python_call call;
+    struct gt_python_call call = {.mark = 0};
     uint32_t kept = 0;
     bool marked = gt_python.layout.chain != GT_PYTHON_UNMARKED;
     bool more = gt_python_begin(thread, &chain) &&
                 (marked || gt_python_is_paired(chain, pcs, n, max)) &&
                 gt_python_next_call(&chain, &call);
     for (uint32_t i = 0; i < n && kept < max; i++) {
-        while (marked && more && call.mark < sp[i]) /* a call whose native frame is not seen */
+        while (more && call.mark && call.mark < sp[i]) /* a call whose native frame is not seen */
             more = gt_python_next_call(&chain, &call);
         bool is_last = marked && more && i + 1 == n && gt_python_is_made(pcs[i]);
         bool is_here =
-            marked ? i + 1 < n && call.mark < sp[i + 1] : gt_python_is_interpreter(pcs[i]);
+            call.mark ? i + 1 < n && call.mark < sp[i + 1] : gt_python_is_interpreter(pcs[i]);
         bool is_its = more && is_here;
         uint64_t inner = kept ? to[kept - 1] : 0;
         uint32_t at = kept - (kept && (is_its || is_last) && gt_python_is_made(inner));

@@ -5,6 +5,10 @@
  * `__exit__`, bound to the lock (3.13), or the lock itself (3.14). The table of the function's
  * handlers says how deep that stack is at least, so that nothing left over is taken for it. A block
  * is entered once the lock is taken.
+ *
+ * threading.Condition.wait gives a lock up within the block, and takes it again. Which lock, only
+ * its object says. So the blocks around that call do not count. A program may do the like itself:
+ * so a thread never holds the lock that it waits for, which the caller must leave out.
  */
 #pragma once
 
@@ -77,6 +81,22 @@ static inline bool gt_python_read_handlers(uintptr_t code, const uint8_t **rows,
     return true;
 }
 
+/* Whether the file is Python's own module for threads. */
+static inline bool gt_python_is_of_threading(const struct gt_python_text *file)
+{
+    static const char end[] = "/threading.py";
+    size_t n = sizeof end - 1;
+    return file->width == 1 && file->length >= n &&
+           memcmp((const char *)file->at + file->length - n, end, n) == 0;
+}
+
+static inline bool gt_python_gives_up(uintptr_t frame)
+{
+    struct gt_python_code code;
+    return gt_python_read_code(gt_python_code_of(frame), &code) == GT_PYTHON_GOOD &&
+           gt_python_is_text(&code.name, "Condition.wait") && gt_python_is_of_threading(&code.file);
+}
+
 static inline void gt_python_pass_frame(uintptr_t frame, gt_python_block_fn *fn, void *arg)
 {
     enum { DEPTH_MAX = 1024, LOCALS_MAX = 1 << 16, UNIT = 2 };
@@ -108,6 +128,8 @@ static inline void gt_python_pass_blocks(uintptr_t thread, gt_python_block_fn *f
     while (gt_python_next_call(&position, &call)) {
         uintptr_t frame = call.frame;
         for (uint32_t i = 0; i < call.n; i++) {
+            if (gt_python_gives_up(frame))
+                return;
             gt_python_pass_frame(frame, fn, arg);
             frame = gt_python_word(frame + gt_python.layout.frame.previous);
         }

@@ -252,6 +252,71 @@ def compiled_cxx(tmp_path, name, *flags, to=None):
     return proc.compile(SOURCES / f"stacks/{name}.cc", tmp_path / (to or name), "-std=c++17", *flags, compiler="g++")
 
 
+@pytest.fixture
+def fake_python(tmp_path):
+    return proc.compile(SOURCES / "stacks/fake_python.c", tmp_path / "fake_python", "-rdynamic")
+
+
+def waits_of(found):
+    """What the threads but the first one wait for."""
+    return [t["waits"] for t in found["threads"][1:]]
+
+
+@pytest.mark.parametrize("case, threads, holders", [("circle", 2, 2), ("itself", 1, 0), ("condition", 2, 1)])
+def test_blocks_of_locks_of_python(fake_python, case, threads, holders):
+    """A thread does not hold a lock that it waits for, nor any in whose block it has called Condition.wait."""
+    with Program(fake_python, case) as program:
+        program.line()
+        _, found = await_stacks(program.pid, lambda found: [w["kind"] for w in waits_of(found) if w] == ["mutex"] * threads)
+        for _ in range(2):
+            _, found = await_stacks(program.pid, lambda found: bool(found["deadlocks"]) == (case == "circle"))
+    assert sum("owner" in w for w in waits_of(found)) == holders and bool(found["deadlocks"]) == (case == "circle"), found
+
+
+@pytest.mark.parametrize("case", ["circle", "itself", "condition"])
+def test_the_library_and_blocks_of_locks_of_python(fake_python, case):
+    env = proc.traced_env("/dev/null", {"GOTRACE_HANG": "100ms"})
+    child = proc.spawn([fake_python, case], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    if case == "circle":
+        assert "DEADLOCK" in child.stderr.readline()
+    time.sleep(1.5)  # several times GOTRACE_HANG
+    child.terminate()
+    assert "DEADLOCK" not in child.communicate()[1]
+
+
+def stacks_in_little_memory(pid):
+    return json.loads(proc.run(["sh", "-c", 'ulimit -v 250000; exec "$@"', "sh", GOTRACE, "stacks", "--json", pid]).ok().stdout)
+
+
+def test_many_threads_of_python_wait(fake_python):
+    """The frames of all threads are read once, not once for each waiter."""
+    with Program(fake_python, "many", 800) as program:
+        program.line()
+        found = stacks_in_little_memory(program.pid)
+    assert sum(w["kind"] == "mutex" for w in waits_of(found) if w) > 700
+
+
+def test_a_thread_with_many_states_of_python(fake_python):
+    with Program(fake_python, "states", 60000) as program:
+        program.line()
+        assert len(stacks_in_little_memory(program.pid)["threads"]) == 2
+
+
+DEEP = "import sys, time\nsys.setrecursionlimit(10000)\ndef work(n):\n    if n: work(n - 1)\n    print(flush=True)\n    time.sleep(600)\nwork({})"
+
+
+@pytest.mark.parametrize("fake, n", [(False, 1900), (False, 2100), (True, 2100)])
+def test_deep_recursion_of_python(fake_python, fake, n):
+    """Its innermost functions, and that there are more."""
+    argv = [fake_python, "deep", n] if fake else ["/usr/bin/python3", "-c", DEEP.format(n)]
+    with Program(*argv) as program:
+        program.line()
+        _, found = await_stacks(program.pid, lambda found: functions(found["threads"][-1]).count("work") > 900)
+    thread = found["threads"][-1]
+    assert thread["cut"] and functions(thread).count("work") > 900, functions(thread)[-20:]
+
+
 def test_two_local_statics():
     with Program(SINGLE / "stacks/statics") as program:
         found = expect(program, 2)

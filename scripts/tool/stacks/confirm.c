@@ -11,6 +11,7 @@
  * By 1 and 3 no thread ran in between, so all that 2 finds is true at one moment.
  */
 #include "holders.h"
+#include "python.h"
 #include "visit.h"
 
 #include "encoder/read/need.h"
@@ -112,6 +113,7 @@ void gt_confirm_deadlocks(struct gt_still *s)
     }
     for (size_t i = 0; i < n; i++)
         looks[i].holds &= looks[i].task->wait.kind == GT_WAIT_GIL || is_in_call(looks[i].task);
+    gt_python_find_holders();
     for (size_t i = 0; i < n; i++)
         look_again(s, &looks[i]);
     for (size_t i = 0; i < s->tasks; i++)

@@ -139,29 +139,59 @@ static bool is_named(const struct gt_still *s, uint64_t type, const char *name)
     return has_text(s, type + NAME, name) || has_text(s, type + FREE_THREADED_NAME, name);
 }
 
-/* A lock that is one byte. Its waiter's semaphore is on the stack, so the byte stands for it. */
-static bool byte_lock(const struct gt_still *s, struct gt_still_thread *t)
-{
-    enum { DEPTH = 8, LOCKED = 1 };
-    uint64_t lock, at = t->wait.address - sizeof lock;
+struct byte_lock {
+    uint64_t at; /* of its byte */
     struct {
         uint64_t type;
         uint8_t mutex, unused[7];
         uint64_t owner;
-    } r;
-    if (!has_function(t, "_PySemaphore_Wait", DEPTH) || !gt_still_read(s, at, &lock, sizeof lock) ||
-        !gt_still_peek(s, lock - sizeof r.type, &r, sizeof r))
+    } it;
+    bool plain; /* no RLock */
+};
+
+/*
+ * Finds the lock that is one byte for which the thread waits. Its waiter's semaphore is on the
+ * stack, behind the lock's address.
+ */
+static bool find_byte_lock(const struct gt_still *s, const struct gt_still_thread *t,
+                           struct byte_lock *lock)
+{
+    enum { DEPTH = 8 };
+    bool waits = t->wait.kind == GT_WAIT_SEMAPHORE || t->wait.kind == GT_WAIT_FUTEX;
+    if (!waits || !has_function(t, "_PySemaphore_Wait", DEPTH) ||
+        !gt_still_read(s, t->wait.address - sizeof lock->at, &lock->at, sizeof lock->at) ||
+        !gt_still_peek(s, lock->at - sizeof lock->it.type, &lock->it, sizeof lock->it))
         return false;
-    bool plain = is_named(s, r.type, "_thread.lock"), timed = t->wait.timed;
-    if (!plain && !is_named(s, r.type, "_thread.RLock"))
+    lock->plain = is_named(s, lock->it.type, "_thread.lock");
+    return lock->plain || is_named(s, lock->it.type, "_thread.RLock");
+}
+
+void gt_look_for_holders(const struct gt_still *s)
+{
+    struct byte_lock lock;
+    for (size_t i = 0; i < s->tasks; i++) {
+        gt_still_prefer(&s->task[i]);
+        if (find_byte_lock(s, &s->task[i], &lock) && lock.plain)
+            gt_python_want(&s->task[i], lock.at);
+    }
+    gt_python_find_holders();
+}
+
+/* The lock's byte stands for it. */
+static bool byte_lock(const struct gt_still *s, struct gt_still_thread *t)
+{
+    enum { LOCKED = 1 };
+    struct byte_lock lock;
+    bool timed = t->wait.timed;
+    if (!find_byte_lock(s, t, &lock))
         return false;
-    const struct gt_still_thread *owner = !plain             ? by_thread(s, r.owner)
-                                          : r.mutex & LOCKED ? gt_python_holder(lock)
-                                                             : NULL;
+    const struct gt_still_thread *owner = !lock.plain              ? by_thread(s, lock.it.owner)
+                                          : lock.it.mutex & LOCKED ? gt_python_holder(lock.at)
+                                                                   : NULL;
     if (owner)
         hold(t, owner, GT_WAIT_MUTEX);
     t->wait.kind = GT_WAIT_MUTEX;
-    t->wait.address = lock;
+    t->wait.address = lock.at;
     t->wait.certain = owner && !timed;
     return true;
 }

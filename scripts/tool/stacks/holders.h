@@ -6,6 +6,9 @@
 
 #include "still.h"
 
+/* Looks for the holders of locks of which only stacks know. Call it before gt_find_holder, once. */
+void gt_look_for_holders(const struct gt_still *still);
+
 /*
  * Call it after waits.c has found the waits of all threads, and again after gt_find_wait for one
  * thread.

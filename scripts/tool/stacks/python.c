@@ -27,6 +27,12 @@ static struct {
         uint64_t thread, at; /* its pthread_t, and Python's state of it */
     } * state;
     size_t states;
+    struct wanted { /* a lock that a thread waits for; sorted by lock, then waiter */
+        uint64_t lock;
+        const struct gt_still_thread *waiter, *holder;
+        bool several; /* holders */
+    } * wanted;
+    size_t wants;
 } it;
 
 /* What frames.h needs ------------------------------------------------------------------------- */
@@ -249,7 +255,7 @@ static uint64_t word_at(uint64_t at)
 
 void gt_python_meet_threads(void)
 {
-    enum { INTERPRETERS_MAX = 256, STATES_MAX = 1 << 16 };
+    enum { INTERPRETERS_MAX = 256, STATES_MAX = 4096 };
     const struct gt_python_states *l = &gt_python.layout.states;
     uint64_t interpreter = it.runtime ? word_at(it.runtime + l->interpreters) : 0;
     it.states = 0;
@@ -309,34 +315,81 @@ void gt_python_copy(struct gt_still_thread *t)
     t->python = it.states ? find_state(t) : 0;
 }
 
-struct wanted {
-    uint64_t lock;
-    bool found;
-};
-
-static void compare(void *arg, uintptr_t lock)
+static int compare(const void *left, const void *right)
 {
-    struct wanted *wanted = arg;
-    wanted->found |= lock == wanted->lock;
+    const struct wanted *a = left, *b = right;
+    return a->lock != b->lock ? (a->lock > b->lock) - (a->lock < b->lock)
+                              : (a->waiter > b->waiter) - (a->waiter < b->waiter);
+}
+
+/* The first wanted lock that is not before this one, of this waiter. Behind the last one: none. */
+static size_t wanted_from(uint64_t lock, const struct gt_still_thread *waiter)
+{
+    const struct wanted wanted = {.lock = lock, .waiter = waiter};
+    size_t lo = 0, hi = it.wants;
+    while (lo < hi) {
+        size_t middle = (lo + hi) / 2;
+        bool before = compare(&it.wanted[middle], &wanted) < 0;
+        lo = before ? middle + 1 : lo;
+        hi = before ? hi : middle;
+    }
+    return lo;
+}
+
+/* Only the first waiter of each lock notes the lock's holder. NULL: no thread waits for it. */
+static struct wanted *find_wanted(uint64_t lock)
+{
+    size_t i = wanted_from(lock, NULL);
+    return i < it.wants && it.wanted[i].lock == lock ? &it.wanted[i] : NULL;
+}
+
+static bool waits_for(const struct gt_still_thread *t, uint64_t lock)
+{
+    size_t i = wanted_from(lock, t);
+    return i < it.wants && it.wanted[i].lock == lock && it.wanted[i].waiter == t;
+}
+
+static void note_holder(void *thread, uintptr_t lock)
+{
+    const struct gt_still_thread *t = thread;
+    struct wanted *w = find_wanted(lock);
+    if (!w || waits_for(t, lock))
+        return;
+    w->several |= w->holder && w->holder != t;
+    w->holder = t;
+}
+
+void gt_python_want(const struct gt_still_thread *waiter, uint64_t lock)
+{
+    *GT_MORE(it.wanted, it.wants) = (struct wanted){.lock = lock, .waiter = waiter};
+}
+
+void gt_python_find_holders(void)
+{
+    struct gt_still *s = it.still;
+    if (!it.wants)
+        return;
+    size_t pieces = s->pieces;
+    it.task = NULL;
+    it.later = s->core ? 0 : pieces; /* as it is now */
+    qsort(it.wanted, it.wants, sizeof *it.wanted, compare);
+    for (size_t i = 0; i < it.wants; i++) {
+        it.wanted[i].holder = NULL;
+        it.wanted[i].several = false;
+    }
+    for (size_t i = 0; i < s->tasks; i++) {
+        struct gt_still_thread *t = &s->task[i];
+        if (t->python)
+            gt_python_pass_blocks(t->python, note_holder, t);
+        while (s->pieces > pieces) /* as much as one thread needs is enough */
+            free((uint8_t *)s->piece[--s->pieces].bytes);
+    }
 }
 
 const struct gt_still_thread *gt_python_holder(uint64_t lock)
 {
-    const struct gt_still_thread *found = NULL;
-    it.task = NULL;
-    it.later = it.still->core ? 0 : it.still->pieces; /* as it is now */
-    for (size_t i = 0; i < it.still->tasks; i++) {
-        const struct gt_still_thread *t = &it.still->task[i];
-        struct wanted wanted = {.lock = lock};
-        if (t->python)
-            gt_python_pass_blocks(t->python, compare, &wanted);
-        if (!wanted.found)
-            continue;
-        if (found)
-            return NULL;
-        found = t;
-    }
-    return found;
+    const struct wanted *w = find_wanted(lock);
+    return w && !w->several ? w->holder : NULL;
 }
 
 void gt_python_begin_names(void)
@@ -351,13 +404,16 @@ void gt_python_add_frames(struct gt_still_thread *t, size_t max)
         t->python = find_state(t);
     if (!t->python || !t->frames || !t->frame[0].sp)
         return;
-    uint64_t *pcs = gt_need(calloc(t->frames + max, sizeof *pcs)), *merged = pcs + t->frames;
+    size_t room = max + 1; /* tells whether there are more */
+    uint64_t *pcs = gt_need(calloc(t->frames + room, sizeof *pcs)), *merged = pcs + t->frames;
     uintptr_t *sp = gt_need(calloc(t->frames, sizeof *sp));
     for (size_t i = 0; i < t->frames; i++) {
         pcs[i] = t->frame[i].pc + 1;
         sp[i] = t->frame[i].sp;
     }
-    size_t n = gt_python_put(t->python, pcs, sp, (uint32_t)t->frames, merged, (uint32_t)max);
+    size_t n = gt_python_put(t->python, pcs, sp, (uint32_t)t->frames, merged, (uint32_t)room);
+    t->cut |= n > max;
+    n = n > max ? max : n;
     t->frames = 0;
     free(t->frame);
     t->frame = NULL;

@@ -17,9 +17,14 @@ void gt_python_meet_threads(void);
 void gt_python_copy(struct gt_still_thread *task);
 
 /*
- * The one thread that is in a `with` block of a lock, now, or when the core file was written. lock:
- * the address of its byte. NULL: no thread is, or several.
+ * The holders of locks that are one byte. First gt_python_want for each waiter, with the address of
+ * its lock's byte. Then gt_python_find_holders looks at the `with` blocks of all threads, as they
+ * are now, or were when the core file was written; it may be called again. Then gt_python_holder
+ * returns the one thread that is in a block of the lock and does not wait for it. NULL: no thread
+ * is, or several.
  */
+void gt_python_want(const struct gt_still_thread *waiter, uint64_t lock);
+void gt_python_find_holders(void);
 const struct gt_still_thread *gt_python_holder(uint64_t lock);
 
 /*

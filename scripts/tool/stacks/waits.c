@@ -472,6 +472,7 @@ void gt_find_waits(struct gt_still *still)
 {
     for (size_t i = 0; i < still->tasks; i++)
         gt_find_wait(still, &still->task[i]);
+    gt_look_for_holders(still);
     for (size_t i = 0; i < still->tasks; i++)
         gt_find_holder(still, &still->task[i]);
 }
