@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import time
 
 import pytest
 from test_python import command, python
@@ -359,11 +360,15 @@ def test_a_trace_ends_with_a_deadlock_of_locks(python, tmp_path, kind):
 
 
 # One thread wants the lock that another one has, which wants a lock: of a thread that has left its block, so that the main
-# thread has it now; or that waits with a timeout, or sleeps, in its block.
+# thread has it now; or that waits with a timeout, or sleeps, in its block; or that gave the lock up in Condition.wait and wants
+# it again, while the main thread has it. The main thread says when both are there.
 NO_CIRCLES = """
-one, other, turns = threading.Lock(), threading.Lock(), threading.Barrier(3)
+one, other, turns, go, there = threading.Lock(), threading.Lock(), threading.Barrier(3), threading.Event(), []
+changed = threading.Condition(one)
 def meet():
-    for _ in range(2): turns.wait()
+    turns.wait()
+    go.wait()
+    there.append(1)
 def left():
     with one: pass
     meet()
@@ -376,26 +381,40 @@ def sleeps():
     with one:
         meet()
         time.sleep(600)
+def gives_up():
+    with one:
+        turns.wait()
+        there.append(1)
+        changed.wait()
 def wants():
     with other:
         meet()
         with one: pass
-for f in CASE, wants: threading.Thread(target=f, daemon=True).start()
+threads = [threading.Thread(target=f, daemon=True) for f in (CASE, wants)]
+for t in threads: t.start()
 turns.wait()
-if not one.locked(): one.acquire()
-turns.wait()
-time.sleep(1.5)
+if CASE in (left, gives_up):
+    while CASE == gives_up and not changed._waiters: pass
+    one.acquire()
+    if CASE == gives_up: changed.notify()
+go.set()
+while len(there) < 2 or not all(map(is_asleep, threads)): pass
+print(flush=True)
+sys.stdin.readline()
 os._exit(0)
 """
 
 
-@pytest.mark.parametrize("case", ["left", "timed", "sleeps"])
+@pytest.mark.parametrize("case", ["left", "timed", "sleeps", "gives_up"])
 def test_no_deadlock_of_locks(python, tmp_path, case):
-    script = ADDRESS + "import os\n" + NO_CIRCLES.replace("CASE", case)
-    child = proc.spawn([python, "-c", script], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "100ms"}),
-                       stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)
-    assert all(proc.run([GOTRACE, "stacks", child.pid]).returncode != 3 for _ in range(5))
-    assert "DEADLOCK" not in child.communicate()[1] and child.returncode == 0
+    script = ADDRESS + ASLEEP + "import os\n" + NO_CIRCLES.replace("CASE", case)
+    pipe = proc.subprocess.PIPE
+    child = proc.spawn([python, "-c", script], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "100ms"}), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    child.stdout.readline()
+    for _ in range(5):
+        proc.run([GOTRACE, "stacks", child.pid]).ok()
+    time.sleep(1.5)  # several times GOTRACE_HANG
+    assert "DEADLOCK" not in child.communicate("\n")[1] and child.returncode == 0
 
 
 # Threads wait for signals much longer than GOTRACE_HANG: each for locks that it or another waiting thread has taken.
