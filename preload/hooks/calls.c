@@ -133,13 +133,13 @@ static bool is_unknown(const void *timeout)
         }                                                         \
         return gt_thread_names_written(fd, buf, moved);           \
     }
-/* A connection that was accepted is shown, however short the call was: see slice.h. */
 #define GT_NEW_FD(what, name, parameters, arguments)               \
     GT_EXPORT int name parameters                                  \
     {                                                              \
         GT_SLICE(gt_slice) = gt_slice_begin(GT_HOOK_##name, what); \
         int gt_made = gt_fd_forget(gt_real.name arguments);        \
-        gt_slice.accepted = (what) == GT_NETWORK && gt_made >= 0;  \
+        if ((what) == GT_NETWORK && gt_made >= 0)                  \
+            gt_slice.made = GT_MADE_ACCEPT;                        \
         return gt_made;                                            \
     }
 #define GT_ROW(how, result, name, parameters, arguments) how(result, name, parameters, arguments)
@@ -153,7 +153,10 @@ static bool is_unknown(const void *timeout)
     {                                                                 \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
         gt_fd_forget(fd);                                             \
-        return gt_real.name arguments;                                \
+        result r = gt_real.name arguments;                            \
+        if (r == 0 || errno == EINPROGRESS)                           \
+            slice.made = GT_MADE_CONNECT;                             \
+        return r;                                                     \
     }
 #define DUP(result, name, parameters, arguments)                          \
     GT_EXPORT result name parameters                                      \
@@ -185,20 +188,24 @@ static bool is_unknown(const void *timeout)
             gt_wait_expired(&wait, &end);                          \
         return r;                                                  \
     }
-/* Without descriptors it is a sleep: time.sleep of Python up to 3.10 is a select. */
-#define POLL(result, name, parameters, arguments)                                   \
-    GT_EXPORT result name parameters                                                \
-    {                                                                               \
-        if (RETURNS_AT_ONCE(timeout) && gt_slice_is_left_out())                     \
-            return gt_real.name arguments;                                          \
-        struct gt_timeout end = END_OF(timeout);                                    \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, n ? GT_NETWORK : GT_TIME); \
-        gt_slice_ends(&slice, &end);                                                \
-        result r = gt_real.name arguments;                                          \
-        slice.moved = r;                                                            \
-        if (r == 0)                                                                 \
-            gt_slice_expired(&slice, &end);                                         \
-        return r;                                                                   \
+/*
+ * Without descriptors it is a sleep: time.sleep of Python up to 3.10 is a select. Without a
+ * timeout, too, it waits for a signal, as pause does.
+ */
+#define POLL(result, name, parameters, arguments)                              \
+    GT_EXPORT result name parameters                                           \
+    {                                                                          \
+        if (RETURNS_AT_ONCE(timeout) && gt_slice_is_left_out())                \
+            return gt_real.name arguments;                                     \
+        struct gt_timeout end = END_OF(timeout);                               \
+        int on = n ? GT_NETWORK : gt_timeout_is_set(&end) ? GT_TIME : GT_FILE; \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, on);                  \
+        gt_slice_ends(&slice, &end);                                           \
+        result r = gt_real.name arguments;                                     \
+        slice.moved = r;                                                       \
+        if (r == 0)                                                            \
+            gt_slice_expired(&slice, &end);                                    \
+        return r;                                                              \
     }
 #define MESSAGES(result, name, parameters, arguments)                 \
     GT_EXPORT result name parameters                                  \

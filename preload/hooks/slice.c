@@ -139,6 +139,16 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
     gt_process_check_queue();
 }
 
+/* Whether to write a short call that has made a connection: see slice.h. */
+static bool is_first_lately(const struct gt_slice *slice, uint64_t now)
+{
+    enum { BETWEEN_NS = 1000000 };
+    uint64_t *last = &slice->thread->made[slice->made - 1];
+    bool first = now - *last >= gt_clock_units(BETWEEN_NS);
+    *last = first ? now : *last;
+    return first;
+}
+
 void gt_slice_end(struct gt_slice *slice)
 {
     struct gt_thread *t = slice->thread;
@@ -149,14 +159,14 @@ void gt_slice_end(struct gt_slice *slice)
     if (!t || t->frame != slice->frame)
         return;
     bool muted = slice->since == UNTIMED;
-    uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
+    uint64_t now = muted ? slice->since : gt_clock_now(), units = now - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
     bool brief = unseen && (muted || gt_call_is_short(units));
     /*
      * The frame stays noted until the withdrawal: a signal handler's call would else be noted in
      * place of this one.
      */
-    if (__builtin_expect(brief && (muted || !slice->accepted), 1)) {
+    if (__builtin_expect(brief && (muted || !slice->made || !is_first_lately(slice, now)), 1)) {
         t->frame = 0;
         return;
     }

@@ -1,9 +1,9 @@
 /*
  * A call into the kernel as a slice of the trace: a system call, or a wait for the network. All
  * hooks of such calls use this. A call shorter than GOTRACE_SYSCALL_MIN is not written, unless it
- * is still running when the generation or the program ends. An accept that found a connection is
- * written, too: readers count the connections of each thread. If it is short, it did not wait, and
- * is written as a call.
+ * is still running when the generation or the program ends. Readers need to know that a thread
+ * accepts connections, or makes some. So a short accept or connect that succeeds is written, too,
+ * as a call that did not wait; but at most one of each kind a millisecond and thread.
  */
 #pragma once
 
@@ -20,11 +20,14 @@
 enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_TIME = -4, GT_NETWORK = -5 };
 #define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
 
+/* How a call has made a connection: index in gt_thread.made, + 1. */
+enum gt_made { GT_MADE_NONE, GT_MADE_ACCEPT, GT_MADE_CONNECT };
+
 /* A call under way, on the stack of the hook. */
 struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
     bool stands;              /* see gt_thread_stand */
-    bool accepted;            /* it has made a connection: written even if it is short */
+    enum gt_made made;        /* set where the call has succeeded */
     uint64_t since;
     uintptr_t frame;   /* tells this call from the thread's other calls */
     uint64_t due;      /* as in struct gt_wait */

@@ -227,6 +227,15 @@ def test_what_returns_at_once_is_no_wait(traced, tmp_path):
         assert sum(count for _, count, what in waits(trace, "network")) == sum(expected.values())
 
 
+def test_short_connections_show_once_a_millisecond(traced):
+    """Readers see that the program accepts and connects, but its trace has no event of each connection."""
+    result = traced([SINGLE / "calls/connections"], env={"GOTRACE_SYSCALL_MIN": "10000000000"}).ok()
+    shown = waits(result.trace, "syscall")
+    for call in "accept", "connect":
+        count = sum(count for _, count, what in shown if what.startswith(f"{call} "))
+        assert 1 <= count <= 1 + int(result.stdout) < 2000, (shown, result.stdout)
+
+
 @pytest.mark.measured
 @pytest.mark.parametrize("row", ["ten", "ten-network"])
 @pytest.mark.parametrize("minimum", [10_000_000, 1_000_000_000])

@@ -588,6 +588,8 @@ static long do_sigpause(void)
 
 CALL(do_pause, pause())
 
+CALL(ppoll_signal, ppoll(NULL, 0, NULL, NULL))
+
 /* Queues --------------------------------------------------------------------------------------- */
 
 static int queue;
@@ -1441,6 +1443,7 @@ static const struct row table[] = {
     S("sigsuspend", "sigsuspend", handler, do_sigsuspend, interrupt),
     S("sigpause", "__xpg_sigpause", handler, do_sigpause, interrupt),
     S("pause", "pause", handler, do_pause, interrupt),
+    S("ppoll-signal", "ppoll", handler, ppoll_signal, interrupt),
     S("msgsnd", "msgsnd", msg_full, do_msgsnd, msg_take, .after = msg_over),
     S("msgrcv", "msgrcv", msg_queue, do_msgrcv, msg_put, .after = msg_over),
     S("semop", "semop", sem_set, do_semop, sem_up, .after = sem_set_over),
