@@ -84,6 +84,15 @@ def test_the_headers_of_libc_are_no_place(traced, tmp_path, level):
     assert len(wrapped) >= 15, found  # the headers did wrap them
 
 
+def test_functions_named_like_those_of_runtimes_are_places(traced, tmp_path):
+    """Also where the program is stripped, and has only the names of what it exports."""
+    flags = ["-O1", "-fno-optimize-sibling-calls", "-rdynamic", "-s"]
+    program = proc.compile(SOURCES / "places/like_runtimes.cc", tmp_path / "prog", *flags, compiler="g++")
+    found = [place for place in places(traced([program]).ok().trace) if place.startswith("usleep <- ")]
+    named = {place.split()[2] for place in found if "+0x" not in place}
+    assert named == {"Monitor::wait_for_change()", "Pyre_step"} and len(found) == 4, found
+
+
 @pytest.fixture(scope="module")
 def like_libcxx(tmp_path_factory):
     """The waits and the threads' routines of a program that waits as libc++ does."""
@@ -110,6 +119,7 @@ def test_a_wait_of_libcxx_that_nobody_ends(like_libcxx):
     assert rows["usleep <- until_changed()"][1:3] == (1, "sleep")
 
 
+@pytest.mark.measured
 def test_polling_of_libcxx_is_no_sleep(like_libcxx):
     """At a barrier it sleeps until all are there, four times here: for the program one wait for other threads, at its own line."""
     assert [row[1:3] for row in like_libcxx[0] if row[3].startswith("nanosleep <- Functor::operator()")] == [(1, "sync")]

@@ -1,6 +1,8 @@
 /* See frame_code.h. */
 #include "frame_code.h"
 
+#include "call_places.h"
+
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum subject { FUNCTION, SOURCE, MODULE, PYTHON_FUNCTION, PYTHON_SOURCE, SUBJECTS };
+enum subject { FUNCTION, SOURCE, MODULE, PYTHON_FUNCTION, PYTHON_SOURCE, JVM_FUNCTION, SUBJECTS };
 
 struct rule {
     unsigned kinds;
@@ -262,11 +264,16 @@ static const char *bare(const char *function)
     return function;
 }
 
-/* Whether the function is one that Python's interpreter exports: "_PyFunction_Vectorcall". */
+/*
+ * Whether the function is one that Python's interpreter exports, and that stands on the stacks of
+ * Python's threads. Programs and extensions define others: PyInit_spam.
+ */
 static bool is_of_python(const char *function)
 {
-    const char *name = function + (*function == '_');
-    return strncmp(name, "Py", 2) == 0 && strchr(name, '_') && !strchr(name, '+');
+    static const char *const begins[] = {
+        "PyEval_",      "PyObject_Call",         "PyObject_Vectorcall", "PyRun_", "PyVectorcall_",
+        "Py_BytesMain", "PyFunction_Vectorcall", "Py_RunMain",          NULL};
+    return gt_begins_with(function + (*function == '_'), begins) && !strchr(function, '+');
 }
 
 /*
@@ -299,7 +306,8 @@ static unsigned find_kinds(const struct gt_where *frame, const struct module *mo
         [SOURCE] = frame->file,
         [MODULE] = module ? module->path : "",
         [PYTHON_FUNCTION] = python && !begins ? frame->func : "", /* that one a program defines */
-        [PYTHON_SOURCE] = python ? frame->file : ""};
+        [PYTHON_SOURCE] = python ? frame->file : "",
+        [JVM_FUNCTION] = module && strstr(module->path, "/libjvm.") ? frame->func : ""};
     unsigned kinds = strncmp(frame->func, "0x", 2) == 0 ? GT_FRAME_NAMELESS : 0;
     for (size_t i = 0; i < all.rules; i++) {
         const char *subject = subjects[all.rule[i].subject];
