@@ -24,15 +24,31 @@ def test_a_child_that_ends_slowly(tmp_path):
     report = why(trace)
     waits = [row for row in report["path"]["rows"] if row["what"] == "waitpid"]
     assert [(row["kind"], row["count"], row["name"]) for row in waits] == [
-        ("syscall", 1, "waitpid <- main (reaps.c:15), after the child's last event")
+        ("syscall", 1, "waitpid <- main (reaps.c:41), after the child's last event")
     ], waits
     assert waits[0]["ns"] >= END_MS * 1e6
     assert sum(row["ns"] for row in report["path"]["rows"] if row["what"] == "usleep" and row["kind"] == "sleep") >= 50e6
     assert not any("waitpid" in finding["text"] for finding in report["findings"])
     assert not any("waitpid" in change["name"] for change in report["what_if"])
     shown = " ".join(proc.run([GOTRACE, "why", trace]).ok().stdout.split())
-    assert "Limited by another process: " in shown and "It was ending: " in shown, shown
+    assert "Limited by another process: " in shown and "The child was ending: " in shown, shown
     assert ".PID" not in shown, shown  # the child is in this trace
+
+
+def test_an_untraced_child_after_a_traced_one(tmp_path):
+    """The traced one has ended and was reaped before: the wait for the other one is no end of it."""
+    trace = tmp_path / "t.out"
+    proc.run([GOTRACE, "-f", "-o", trace, "--", SINGLE / "why/reaps", "sleep 1"]).ok()
+    waits = [row["name"] for row in why(trace)["path"]["rows"] if row["function"] == "wait_for_command"]
+    assert [name for name in waits if name.startswith("waitpid ")] == ["waitpid <- wait_for_command (reaps.c:24)"], waits
+    assert "The child was ending" not in proc.run([GOTRACE, "why", trace]).ok().stdout
+
+
+def test_a_poll_without_descriptors_and_timeout(tmp_path):
+    """Its end is a signal of another process."""
+    shown = proc.traced([SINGLE / "why/signalled"], tmp_path / "t.out").ok()
+    text = proc.run([GOTRACE, "why", shown.trace]).ok().stdout
+    assert re.search(r"^Idle: main waited for a signal in\n  ppoll <- main ", text, re.M), text
 
 
 @pytest.mark.urgent

@@ -43,11 +43,24 @@ bool gt_waits_for_child(const char *call)
     return is_one_of(names, call);
 }
 
-bool gt_waits_for_signal(const char *call)
+bool gt_waits_for_signal(enum gt_kind kind, const char *call)
 {
     static const char *const names[] = {"sigwait",    "sigwaitinfo", "sigtimedwait",
                                         "sigsuspend", "pause",       NULL};
-    return is_one_of(names, call);
+    static const char *const polls[] = {"poll", "ppoll", "select", "pselect", NULL};
+    return is_one_of(names, call) ||
+           (kind == GT_SYSCALL && gt_begins_with(call + strspn(call, "_"), polls));
+}
+
+bool gt_is_accept(const char *call)
+{
+    static const char *const names[] = {"accept", NULL};
+    return gt_begins_with(call + strspn(call, "_"), names);
+}
+
+bool gt_is_connect(const char *call)
+{
+    return strcmp(call, "connect") == 0;
 }
 
 bool gt_is_for_token(const struct gt_span *span)

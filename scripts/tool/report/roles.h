@@ -14,9 +14,15 @@ enum gt_role {
 
 enum gt_role gt_role_of(const char *call);
 
-/* Whether the call waits for the end of a child process, or for a signal. */
+/* Whether the call waits for the end of a child process. */
 bool gt_waits_for_child(const char *call);
-bool gt_waits_for_signal(const char *call);
+
+/* Whether the call waits for a signal: also a poll without descriptors and timeout. */
+bool gt_waits_for_signal(enum gt_kind kind, const char *call);
+
+/* Whether the call accepts connections, or makes one. */
+bool gt_is_accept(const char *call);
+bool gt_is_connect(const char *call);
 
 /* Whether the wait is for a semaphore that serves as a lock. Cheap: reports ask it of each span. */
 bool gt_is_for_token(const struct gt_span *span);

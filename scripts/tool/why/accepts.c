@@ -2,6 +2,7 @@
 #include "accepts.h"
 
 #include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include "encoder/read/need.h"
 
@@ -10,10 +11,11 @@
 
 enum {
     LATE_NS = 1000000, /* work since the worker's last rest: then a connection has waited for it */
+    SERVED_NS = 50000, /* a connection takes more work */
 };
 
 struct worker {
-    uint64_t its, late, late_at; /* connections, as in struct gt_accepts */
+    uint64_t its, late, late_at; /* as in struct gt_accepts */
     uint64_t busy_ns;            /* work but for its rests */
     uint64_t rest_ns;
     uint32_t rest; /* the section in which it rests longest; or GT_NOBODY */
@@ -22,16 +24,15 @@ struct worker {
 
 static bool is_accept(const struct gt_graph *graph, const struct gt_step *s)
 {
-    static const char *const calls[] = {"accept", NULL};
     const struct gt_spot *spot = &graph->spot[s->spot];
-    return !spot->runs && s->kind != GT_SCHED && gt_begins_with(gt_leaf_of(spot->stack), calls);
+    return !spot->runs && s->kind != GT_SCHED && gt_is_accept(gt_leaf_of(spot->stack));
 }
 
 /*
- * Counts what the thread accepted. An accept after which the thread makes no more calls has failed:
- * the listening socket was closed. The library records no other accept that found nothing, unless
- * it waited; and a short one as a call, which did not wait. since: end of the thread's last wait
- * for input.
+ * Counts what the thread accepted, as far as it is recorded. The library records a short accept, as
+ * a call, only if it made a connection. An accept that waited may have timed out; then the thread
+ * comes back to it at once. After the last accept of all the thread makes no more calls: the
+ * listening socket was closed. since: end of the thread's last wait for input; ran: since `last`.
  */
 static struct worker look_at(const struct gt_survey *survey, struct gt_sections *sections,
                              uint32_t thread)
@@ -39,13 +40,14 @@ static struct worker look_at(const struct gt_survey *survey, struct gt_sections 
     const struct gt_graph *graph = sections->graph;
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct worker w = {.rest = GT_NOBODY};
-    uint64_t since = graph->lane[thread].begin, last = 0, late = 0;
+    bool waited = false; /* the last accept did */
+    uint64_t since = graph->lane[thread].begin, last = 0, late = 0, ran = 0;
     for (const struct gt_step *s = gt_cursor_from(&c, survey->from); s && s->from < survey->to;
          s = gt_cursor_next(&c)) {
         bool accepts = is_accept(graph, s), waits = s->kind == GT_NETWORK;
         bool rests = waits && (accepts || gt_graph_is_idle(graph, s));
         if (s->kind != GT_RUNNING && s->kind != GT_SCHED && last) {
-            w.its++;
+            w.its += !(accepts && waited) || ran >= SERVED_NS;
             w.late += late != 0;
             w.late_at = w.late == 1 && late ? late : w.late_at;
             last = late = 0;
@@ -59,8 +61,11 @@ static struct worker look_at(const struct gt_survey *survey, struct gt_sections 
             w.busy_ns += to - (s->from > survey->from ? s->from : survey->from);
         since = rests ? s->to : since;
         w.accepts |= accepts;
+        ran += s->kind == GT_RUNNING ? s->to - s->from : 0;
         if (accepts && s->ended) {
             last = s->to;
+            ran = 0;
+            waited = waits;
             late = w.its && s->from > since + LATE_NS ? s->from : 0;
         }
     }

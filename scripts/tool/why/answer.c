@@ -4,6 +4,7 @@
 #include "spinning.h"
 
 #include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 #include "scripts/tool/tool.h"
 
 #include <ctype.h>
@@ -121,7 +122,7 @@ static double part_of_path(const struct gt_why *why, uint64_t ns)
 /* Whether threads wait there for what others do. But who connects has to get through first. */
 static bool is_for_others(const struct gt_section *s)
 {
-    bool connects = s->what && strcmp(s->what, "connect") == 0;
+    bool connects = s->what && gt_is_connect(s->what);
     return s->kind == GT_SYNC || (s->kind == GT_NETWORK && !connects);
 }
 
@@ -240,7 +241,7 @@ static void print_other(FILE *out, const struct gt_why *why)
     fprintf(out, "  for %s, %.0f %% of the critical path.", gt_duration(row->ns),
             100 * (double)row->ns / (double)why->path.ns);
     if (why->sections.at[row->section].ending)
-        fputs(" It was ending: its destructors,\n"
+        fputs(" The child was ending: its destructors,\n"
               "  the writing of its trace and the kernel take that time.\n",
               out);
     else

@@ -7,9 +7,10 @@
 #include "rests.h"
 #include "wakers.h"
 
-#include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/report/roles.h"
 #include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
 
@@ -56,7 +57,7 @@ static bool ends_run(const struct gt_graph *graph, uint32_t main, uint64_t from,
     for (uint32_t i = 0; i < graph->lanes && ends && end < to; i++) {
         const struct gt_lane *lane = &graph->lane[i];
         ends = !lane->steps || lane->until <= end ||
-               (gt_is_of_other_process(lane, &graph->lane[main]) &&
+               (gt_is_of_other_process(lane->thread, graph->lane[main].thread) &&
                 (lane->until <= soon || rests_at(graph, i, end)));
     }
     return ends;
@@ -226,7 +227,7 @@ static bool accepts_itself(const struct gt_why *why)
         struct gt_cursor c = {.graph = &why->graph, .thread = i};
         const struct gt_step *s = why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
         for (; s && !accepts; s = gt_cursor_next(&c))
-            accepts = strncmp(gt_leaf_of(why->graph.spot[s->spot].stack), "accept", 6) == 0;
+            accepts = gt_is_accept(gt_leaf_of(why->graph.spot[s->spot].stack));
         gt_cursor_close(&c);
     }
     return accepts;

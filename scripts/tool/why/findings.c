@@ -1190,8 +1190,9 @@ static void look_for_uneven_accepts(const struct look *l)
         return;
     add(l, "uneven_accepts", "top --by-thread", it.late_at,
         "Uneven accepts: %s, one of %" PRIu32 " workers, accepted %" PRIu64 " of %" PRIu64
-        " connections and was busy for %.0f %% of\n  the time, the others for %.0f %% on average. "
-        "%" PRIu64 " connections waited until it had served others.",
+        " recorded\n  connections and was busy for %.0f %% of the time, the others for %.0f %% on "
+        "average.\n  %" PRIu64 " of them waited while this worker served another connection.\n  No "
+        "event tells whether the workers accept for the same address.",
         name_of(l, it.worker).text, it.workers, it.its, it.all, 100 * it.busy, 100 * it.others,
         it.late);
 }

@@ -4,6 +4,7 @@
 #include "joins.h"
 
 #include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include <string.h>
 
@@ -17,11 +18,6 @@ struct waits {
     uint64_t joins, input; /* ns */
 };
 
-static bool calls(const struct gt_spot *spot, const char *call)
-{
-    return !spot->runs && strncmp(gt_leaf_of(spot->stack), call, strlen(call)) == 0;
-}
-
 static struct life life_of(const struct gt_graph *graph, uint32_t thread)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
@@ -32,8 +28,9 @@ static struct life life_of(const struct gt_graph *graph, uint32_t thread)
         if (s->kind == GT_RUNNING || s->kind == GT_SCHED || gt_graph_is_gil_wait(graph, s))
             continue;
         const struct gt_spot *spot = &graph->spot[s->spot];
-        life.connects |= s->spot != last && calls(spot, "connect");
-        life.accepts |= s->spot != last && calls(spot, "accept");
+        const char *call = s->spot == last || spot->runs ? "" : gt_leaf_of(spot->stack);
+        life.connects |= gt_is_connect(call);
+        life.accepts |= gt_is_accept(call);
         life.rests_last =
             (s->kind == GT_NETWORK || s->kind == GT_SYNC) && gt_graph_is_idle(graph, s);
         last = s->spot;

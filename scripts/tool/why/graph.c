@@ -818,7 +818,7 @@ bool gt_graph_knows_channels(const struct gt_graph *graph)
 bool gt_graph_accepts(const struct gt_graph *graph)
 {
     for (size_t i = 0; i < graph->spots; i++) {
-        if (!graph->spot[i].runs && strncmp(gt_leaf_of(graph->spot[i].stack), "accept", 6) == 0)
+        if (!graph->spot[i].runs && gt_is_accept(gt_leaf_of(graph->spot[i].stack)))
             return true;
     }
     return false;

@@ -178,10 +178,10 @@ static void count(struct tally *t, const struct wait *wait, uint64_t gap,
 static bool is_of_others(const struct look *l, const struct place *place, const char *routine)
 {
     const struct gt_graph *graph = l->graph;
-    const struct gt_lane *waiter = &graph->lane[place->sample[0].thread];
+    const struct gt_thread_state *waiter = graph->lane[place->sample[0].thread].thread;
     uint32_t i = 0;
     while (i < graph->lanes && (graph->lane[i].thread->routine != routine ||
-                                gt_is_of_other_process(&graph->lane[i], waiter)))
+                                gt_is_of_other_process(graph->lane[i].thread, waiter)))
         i++;
     return i == graph->lanes;
 }

@@ -2,6 +2,7 @@
 #include "loops.h"
 
 #include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
@@ -205,7 +206,7 @@ static void find_connections(struct gt_loops *loops, const struct gt_graph *grap
     loops->accepts = gt_graph_accepts(graph);
     for (size_t i = 0; i < graph->spots; i++) {
         const char *call = graph->spot[i].runs ? "" : gt_leaf_of(graph->spot[i].stack);
-        loops->connects |= strcmp(call, "connect") == 0;
+        loops->connects |= gt_is_connect(call);
     }
     loops->connects &= !loops->accepts;
 }

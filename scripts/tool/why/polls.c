@@ -27,7 +27,7 @@ static struct gt_step last_sleep(struct gt_cursor *c, uint32_t spot, uint64_t si
 
 static struct tally fits(const struct gt_program *p, uint32_t thread, uint32_t spot)
 {
-    const struct gt_role *role = &p->role[thread];
+    const struct gt_thread_role *role = &p->role[thread];
     struct gt_cursor c = {.graph = p->sections->graph, .thread = thread};
     struct tally tally = {0};
     uint64_t before = p->from;

@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-static struct gt_op *add_op(struct gt_role *role, enum gt_op_type type, uint32_t arg, uint64_t ns)
+static struct gt_op *add_op(struct gt_thread_role *role, enum gt_op_type type, uint32_t arg,
+                            uint64_t ns)
 {
     role->op = gt_need_room(role->op, role->n, &role->room, sizeof *role->op);
     role->op[role->n] = gt_op_make(type, arg, ns);
@@ -23,7 +24,7 @@ enum {
 struct builder {
     struct gt_program *program;
     uint32_t thread;
-    struct gt_role *role;
+    struct gt_thread_role *role;
     size_t next_edge, next_hold;
     const struct gt_silent *next_silent;
     bool *acquired;    /* by hold */
@@ -178,7 +179,7 @@ static void find_edges(struct gt_program *p)
     if (p->edges)
         qsort(p->edge, p->edges, sizeof *p->edge, by_poster);
     for (size_t i = 0; i < p->edges; i++) {
-        struct gt_role *role = &p->role[p->edge[i].by];
+        struct gt_thread_role *role = &p->role[p->edge[i].by];
         role->first_edge = role->edges ? role->first_edge : i;
         role->edges++;
     }

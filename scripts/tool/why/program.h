@@ -47,7 +47,7 @@ struct gt_silent {
 };
 
 /* What one thread does. */
-struct gt_role {
+struct gt_thread_role {
     struct gt_op *op;
     size_t n, room;
     size_t first_edge, edges; /* the edges that it posts, in gt_program.edge */
@@ -57,7 +57,7 @@ struct gt_program {
     struct gt_sections *sections;
     uint32_t target; /* the program is over when this thread ends */
     uint64_t from, to;
-    struct gt_role *role; /* by thread */
+    struct gt_thread_role *role; /* by thread */
     size_t roles;
     struct gt_edge *edge;
     size_t edges, edges_room;

@@ -28,7 +28,7 @@ static bool ended_unseen(const struct gt_graph *graph, const struct gt_step *s)
     case GT_NETWORK: return true;
     case GT_SYNC: return !spot->locks && !strstr(call, "timed") && !strstr(call, "clock");
     case GT_SYSCALL:
-        return gt_begins_with(call, inputs) || gt_waits_for_signal(call) ||
+        return gt_begins_with(call, inputs) || gt_waits_for_signal(s->kind, call) ||
                gt_graph_is_idle(graph, s);
     case GT_SLEEP: return gt_step_is_open(s) || is_cut_short(call, s);
     default: return false;

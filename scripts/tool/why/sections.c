@@ -411,7 +411,7 @@ bool gt_section_waits_for_child(const struct gt_section *s)
 
 bool gt_section_waits_for_signal(const struct gt_section *s)
 {
-    return is_wait(s) && gt_waits_for_signal(s->what);
+    return is_wait(s) && gt_waits_for_signal(s->kind, s->what);
 }
 
 bool gt_section_reads(const struct gt_section *s)

@@ -146,7 +146,7 @@ uint64_t gt_sharing_time_in(const struct gt_sharing *s, uint32_t section)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < s->program->roles; i++) {
-        const struct gt_role *role = &s->program->role[i];
+        const struct gt_thread_role *role = &s->program->role[i];
         uint64_t ns = 0;
         for (size_t k = 0; s->takes[s->survey->pool_of[i]] && k < role->n; k++) {
             bool works = role->op[k].type == GT_OP_WORK || role->op[k].type == GT_OP_COMPUTE;

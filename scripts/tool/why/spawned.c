@@ -54,7 +54,7 @@ static const struct spawn *call_for(const struct spawns *found, const struct gt_
 {
     size_t n =
         gt_count_up_to(found->at, found->n, sizeof *found->at, sizeof found->at->from, lane->begin);
-    while (n && !gt_is_of_other_process(lane, &graph->lane[found->at[n - 1].thread]))
+    while (n && !gt_is_of_other_process(lane->thread, graph->lane[found->at[n - 1].thread].thread))
         n--;
     return n ? &found->at[n - 1] : NULL;
 }

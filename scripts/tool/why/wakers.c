@@ -1,6 +1,7 @@
 /* See wakers.h. */
 #include "wakers.h"
 
+#include "scripts/tool/report/roles.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
@@ -85,8 +86,7 @@ enum {
 /* Whether another thread or process may end a wait there by a call that no event names. */
 static bool is_input(const struct gt_section *s)
 {
-    static const char accept[] = "accept";
-    bool accepts = s->what && strncmp(s->what + strspn(s->what, "_"), accept, strlen(accept)) == 0;
+    bool accepts = s->what && gt_is_accept(s->what);
     return (s->kind == GT_SYSCALL || s->kind == GT_NETWORK) && (gt_section_reads(s) || accepts);
 }
 

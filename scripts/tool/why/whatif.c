@@ -333,7 +333,7 @@ static uint64_t waits_for(const struct search *s, uint32_t lock)
     for (size_t i = 0; i < p->edges && p->slots[lock]; i++)
         ns += p->edge[i].lock == lock ? p->edge[i].at - p->edge[i].since : 0;
     for (size_t i = 0; i < p->roles; i++) {
-        const struct gt_role *role = &p->role[i];
+        const struct gt_thread_role *role = &p->role[i];
         for (size_t k = 1; k < role->n; k++)
             ns += role->op[k].type == GT_OP_DELAY && is_for_lock(p, &role->op[k - 1], lock)
                       ? role->op[k].ns

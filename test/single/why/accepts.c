@@ -3,9 +3,11 @@
  *   own      each worker has a socket of its own, and all clients connect to the first one
  *   quiet    as own, but each client comes when the first worker waits for one
  *   shared   all workers have one socket
+ *   timeout  as own, but a worker that has waited for 2 ms looks and waits anew
  * Prints how many each worker accepted.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -54,9 +56,12 @@ static void *work(void *arg)
     int me = (int)(size_t)arg;
     if (me == 0)
         first = gettid();
-    for (int connection; (connection = accept(listener[me], NULL, NULL)) >= 0;) {
-        accepted[me]++;
-        serve(connection);
+    for (int connection = 0; connection >= 0 || errno == EAGAIN;) {
+        connection = accept(listener[me], NULL, NULL);
+        if (connection >= 0) {
+            accepted[me]++;
+            serve(connection);
+        }
     }
     return NULL;
 }
@@ -92,6 +97,7 @@ static void get_answer(int s)
 int main(int argc, char **argv)
 {
     int client[CLIENTS];
+    struct timeval wait = {.tv_usec = 2000};
     if (argc < 2)
         return 2;
     bool quiet = strcmp(argv[1], "quiet") == 0, shared = strcmp(argv[1], "shared") == 0;
@@ -100,6 +106,8 @@ int main(int argc, char **argv)
             listen_at(i);
         else
             listener[i] = listener[0];
+        if (strcmp(argv[1], "timeout") == 0)
+            must(setsockopt(listener[i], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0, "wait");
     }
     for (size_t i = 0; i < WORKERS; i++) {
         pthread_t thread;
