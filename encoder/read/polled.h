@@ -6,7 +6,7 @@
 
 #include "threads.h"
 
-/* Such a wait so far, and what the thread has done since: it was without a CPU, then it ran. */
+/* The wait, then the time without a CPU, then the time on the CPU. */
 struct gt_polled {
     struct gt_span at[3];
     size_t n;
