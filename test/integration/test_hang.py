@@ -54,7 +54,7 @@ def test_process_that_waits_for_its_child(traced, argv, what):
     assert int(result.stdout) > 0, result  # the program ran
     why = report("why", result.trace)
     assert why["path"]["rows"][0]["what"].startswith(what)
-    assert why["answer"].startswith(("Limited by another process: main waited for the end of a child in", "Idle: main waited for a signal in"))
+    assert why["answer"].startswith(("Limited by another process: main waited for the end of a child in", "Limited by the sender of a signal: main waited for a signal in"))
     assert "took half" not in why["answer"] and not [its for its in why["what_if"] if its.get("section", {}).get("what", "").startswith(what)]
     text = proc.run([GOTRACE, "why", result.trace]).ok().stdout
     (child,) = result.trace.parent.glob(f"{result.trace.name}.*")
@@ -96,13 +96,13 @@ def test_wait_that_did_not_end_is_never_halved(hung):
         assert why["replay"]["unchanged"] == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("what", ["condition", "answer", "workers", "works", "accepts", "child", "timed", "deadlock"])
+@pytest.mark.parametrize("what", ["condition", "joined", "answer", "workers", "works", "accepts", "child", "timed", "deadlock"])
 def test_only_what_hangs_stood_still(traced, what):
     """Not reported: servers and workers that rest, waits for a child or for a time. A deadlock has a finding of its own."""
     result = traced([STANDS, what])
     assert result.returncode == -signal.SIGALRM, result
     why = report("why", result.trace)
-    assert ("stood_still" in why) == (what in ("condition", "answer")), why.get("stood_still")
+    assert ("stood_still" in why) == (what in ("condition", "joined", "answer")), why.get("stood_still")
     if what == "condition":
         assert [(row["thread"], row["for"], row["held_by"]) for row in why["stood_still"]["waiting"]] == [("main", "stopped", "")]
     assert (what == "deadlock") == ("deadlock" in [its["finding"] for its in why["findings"]])

@@ -3,6 +3,7 @@
 import collections
 import json
 import re
+import signal
 
 import pytest
 
@@ -495,10 +496,15 @@ def test_a_thread_that_waits_from_beginning_to_end_is_idle(traced, mode, where):
     assert where in IDLE.search(report("top", trace))[3], report("top", trace)
 
 
+def test_a_joined_thread_that_waits_once_for_a_late_event_is_not_idle(traced):
+    trace = traced([SINGLE / "places/layers", "late"]).ok().trace
+    assert [row for row in top(trace, "--kind=sync") if row[3].startswith("sem_wait <- await ")], report("top", trace)
+
+
 @pytest.mark.measured
-@pytest.mark.parametrize("where, awaited", [("thread", "joined"), ("process", "reaped")])
-def test_who_is_woken_only_by_its_timer_is_idle(tmp_path, where, awaited):
-    """Unless another thread waits for the end of the thread or process: then it waits for the timeouts."""
+@pytest.mark.parametrize("where, awaited", [("thread", "joined"), ("thread", "request"), ("process", "reaped")])
+def test_a_thread_or_process_that_only_its_timer_wakes_is_idle(tmp_path, where, awaited):
+    """Unless another thread waits for the end of the thread or process, or nothing tells timeouts from those of a request."""
     trace = tmp_path / "t.out"
     for mode in where, awaited:
         proc.run([GOTRACE, "-f", "-o", trace, "--", SINGLE / "places/timers", mode]).ok()
@@ -507,13 +513,27 @@ def test_who_is_woken_only_by_its_timer_is_idle(tmp_path, where, awaited):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("mode", ["serves", "asks"])
+@pytest.mark.parametrize("mode", ["serves", "ready", "asks"])
 def test_requests_from_outside_are_work_however_deep_they_are_read(traced, mode):
-    """Who connects to nobody only reads requests; who has asked reads answers."""
-    trace = traced([SINGLE / "places/connections", mode]).ok().trace
+    """A program that makes no connection only reads requests; a program that makes one reads answers."""
+    trace = traced([SINGLE / "places/connections", mode], env={"LD_BIND_NOW": "1"}).ok().trace  # so that accepts are short
     read = [row for row in top(trace, "--kind=network") if row[3].startswith("read <- read_one ")]
     taken = [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- take ")]
     assert bool(read) == (mode == "asks") and not taken, report("top", trace)
+
+
+def test_input_below_other_input_is_an_answer(traced):
+    """Though the program makes no connection: it asks over a pair of sockets."""
+    trace = traced([SINGLE / "places/connections", "relays"]).ok().trace
+    read = {row[3].split(" <- ")[1].split()[0] for row in top(trace, "--kind=network")}
+    assert "read_answer" in read and "read_one" not in read, report("top", trace)
+
+
+def test_input_is_no_request_where_the_trace_begins_later(traced, tmp_path):
+    """The program may have made connections before."""
+    trace = traced([SINGLE / "places/connections", "serves"]).ok().trace
+    proc.run([GOTRACE, "cut", "--from=10ms", trace, "-o", tmp_path / "later.out"]).ok()
+    assert [row for row in top(tmp_path / "later.out", "--kind=network") if row[3].startswith("read <- read_one ")], report("top", trace)
 
 
 @pytest.mark.measured
@@ -531,21 +551,29 @@ def test_a_process_that_only_waits_for_its_children_to_do_the_work_is_idle(tmp_p
     assert "ppoll <- main (master.c:" in IDLE.search(report("top", trace))[3], report("top", trace)
 
 
-@pytest.mark.parametrize("how", ["family", "alone"])
+def test_a_process_that_waits_for_another_program_is_not_idle(traced):
+    """Its only thread does nothing but wait: it is not what does the work."""
+    trace = traced([SINGLE / "places/master", "batch"]).ok().trace
+    assert [row for row in top(trace, "--kind=network") if row[3].startswith("poll <- run_batch ")], report("top", trace)
+
+
+@pytest.mark.parametrize("how", ["family", "alone", "stopped"])
 def test_a_process_that_only_waits_for_signals_is_idle(tmp_path, how):
-    """What its children do is what takes the time: `why` says so, or where their traces are."""
+    """The work of its children takes the time: `why` says so, or where their traces are. It is idle for `why` if no child ended its wait."""
     trace, program = tmp_path / "t.out", SINGLE / "places/master"
     if how == "family":
         proc.run([GOTRACE, "-f", "-o", trace, "--", program]).ok()
     else:
-        proc.traced([program], trace, env={"GOTRACE_CHILDREN": "all"}).ok()
-    assert "sigsuspend <- main (master.c:" in IDLE.search(report("top", trace))[3], report("top", trace)
+        result = proc.traced([program, *["stopped"] * (how == "stopped")], trace, env={"GOTRACE_CHILDREN": "all"})
+        assert result.returncode == (-signal.SIGALRM if how == "stopped" else 0), result
+    assert "sigsuspend <- main (master" in IDLE.search(report("top", trace))[3], report("top", trace)
     assert not [row for row in top(trace) if row[3].startswith("sigsuspend")]
     why = json.loads(report("why", "--json", trace))
     if how == "family":
         assert why["path"]["rows"][0]["function"] == "work", why["path"]
     else:
-        assert why["answer"].startswith("Idle: main waited for a signal in"), why["answer"]
+        begin = "Idle" if how == "stopped" else "Limited by the sender of a signal"
+        assert why["answer"].startswith(f"{begin}: main waited for a signal in"), why["answer"]
         assert f"gotrace why {trace}.PID" in why["answer"]
 
 

@@ -69,6 +69,8 @@ struct verdict {
 static struct {
     bool off;
     bool accepts, connects;       /* the program accepts connections, or makes some */
+    bool first_seen, older;       /* the first thread waits; the trace began after other threads */
+    uint64_t worked;              /* ns in which other threads than the first ran, or called */
     const struct gt_trace *trace; /* from gt_idle_decide on */
     struct visits *first;
     struct worker **worker;     /* by thread number; or NULL */
@@ -216,6 +218,11 @@ static uint64_t place_of(const struct gt_callers *stack, enum gt_kind kind)
     return gt_hash_mix(gt_hash_mix(site, (uintptr_t)gt_leaf_of(stack)), busy | kind);
 }
 
+static bool is_main(const struct gt_callers *stack)
+{
+    return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
+}
+
 /* Noting -------------------------------------------------------------------------------------- */
 
 static void *item_of(struct gt_memo *memo, uint64_t key, size_t size)
@@ -248,6 +255,8 @@ static struct visits *visits_of(const struct gt_span *span)
                              .first = span->from,
                              .place = place};
         all.first = v;
+        all.first_seen |= g == 1;
+        all.older |= g != 1 && !span->thread->maker && !is_main(span->stack);
         all.accepts |= strncmp(call, "accept", 6) == 0;
         all.connects |= strcmp(call, "connect") == 0;
         verdict_of(place)->threads++;
@@ -405,11 +414,15 @@ static void note_owed(const struct visits *v, const struct gt_span *span)
 
 void gt_idle_note(const struct gt_span *span)
 {
+    if (span->thread->g != 1 && (span->kind == GT_RUNNING || span->kind == GT_SYSCALL))
+        all.worked += span->ns;
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
         !span->stack->n)
         return;
-    if (is_short_accept(span))
+    if (is_short_accept(span)) {
+        all.accepts = true;
         return;
+    }
     if (!span->ended && span->thread->awaited)
         return; /* what it holds, not the place, decides: see gt_is_idle_at_end */
     struct worker *w = worker_of(span->thread);
@@ -471,11 +484,6 @@ static uint32_t below_loop(const struct visits *v)
     return own > loop ? own - loop : 0;
 }
 
-static bool is_main(const struct gt_callers *stack)
-{
-    return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
-}
-
 /*
  * Whether threads wait at the place much longer than slots explain. A thread waits for a slot while
  * the others have all of them. Workers may hand a queue's lock to each other so: only for a moment,
@@ -510,12 +518,12 @@ static uint64_t answers_of(const struct visits *v)
 
 /*
  * Whether the depth of the place allows that the thread rests there. Depth decides only if other
- * threads of the trace do not end most of the waits: idle.h, 4.
+ * threads of the trace do not end most of the waits (idle.h, 4): there, or at places of its depth.
  */
-static bool is_shallow(const struct visits *v, unsigned kinds)
+static bool is_shallow(const struct visits *v, uint64_t woken, uint64_t ended)
 {
     bool events = v->way == EVENTS || v->way == LISTEN;
-    return kinds & GT_FRAME_LOOP || v->woken * 2 >= v->ended ||
+    return kinds_on(v->stack) & GT_FRAME_LOOP || woken * 2 >= ended ||
            below_loop(v) <= (events ? BELOW_EVENTS : BELOW_LOOP);
 }
 
@@ -531,7 +539,7 @@ static bool is_for_work(const struct visits *v)
 /* Whether the place alone allows that a thread rests there. */
 static bool is_candidate(const struct visits *v)
 {
-    return is_for_work(v) && is_shallow(v, kinds_on(v->stack));
+    return is_for_work(v) && is_shallow(v, v->woken, v->ended);
 }
 
 /* Whether the thread waits for events, and the input is there when it reads what they announce. */
@@ -543,8 +551,8 @@ static bool is_announced(const struct visits *read, const struct visits *events)
 
 /*
  * Whether the thread rests at a rather than at b, if only at one of them. It rests rather in a wait
- * than in a sleep or in a read that does not wait, rather near its loop, and rather where it gets
- * fewer answers.
+ * than in a sleep or in a read that does not wait. Next counts which place is nearer to its loop,
+ * then where it gets fewer answers.
  */
 static bool is_nearer(const struct visits *a, const struct visits *b)
 {
@@ -579,26 +587,10 @@ static uint64_t life_of(const struct gt_thread_state *t)
     return (t->ended ? t->end : all.trace->ns) - t->begin;
 }
 
-/*
- * Whether the thread never had any work: it waits once, from its beginning to its end, as a thread
- * that waits for signals, or for the end of a whole program that it has launched. A wait that
- * another thread ends may be for a start, after which the thread works: then it must be nearly all
- * of the thread's life.
- */
-static bool is_unused(const struct visits *v, size_t places)
+/* Whether other threads than the first one do the work, and no other program is asked for it. */
+static bool has_workers(void)
 {
-    uint64_t lived = life_of(v->thread);
-    bool whole = v->woken && v->ns * 100 > lived * 99;
-    bool to_end = !v->ended && places == 1 && v->ns * 10 > lived * 9;
-    bool launcher = v->woken && v->ns * 100 > lived * LIFE_PERCENT && is_launcher(v);
-    bool unused = launcher || ((whole || to_end) && is_candidate(v));
-    return v->count == 1 && unused && !is_missed(v->wanted);
-}
-
-/* Whether the thread has threads or processes that do the work, and does not ask for it itself. */
-static bool has_made_others(const struct gt_thread_state *t)
-{
-    return worker_of(t)->made && !all.connects;
+    return all.worked * 100 > all.trace->ns * (100 - LIFE_PERCENT) && !all.connects;
 }
 
 /*
@@ -612,7 +604,23 @@ static bool is_owed(const struct visits *v)
     uint64_t owed = gt_memo_find(&all.joined, t->g);
     if (is_main(v->stack))
         owed += gt_memo_find(&all.reaping, t->maker ? t->maker->g : 0);
-    return (t->g == 1 && !has_made_others(t)) || owed * 100 > life_of(t) * OWED_PERCENT;
+    return (t->g == 1 && !has_workers()) || owed * 100 > life_of(t) * OWED_PERCENT;
+}
+
+/*
+ * Whether the thread never had any work: it waits once, from its beginning to its end. Examples: a
+ * thread for signals; a launcher, which waits for the end of a whole program. A wait that another
+ * thread ends may be for a start, after which the thread works. So it must be nearly all of the
+ * thread's life, and no other thread may wait for the thread's end.
+ */
+static bool is_unused(const struct visits *v, size_t places)
+{
+    uint64_t lived = life_of(v->thread);
+    bool whole = v->woken && v->ns * 100 > lived * 99 && !is_owed(v);
+    bool to_end = !v->ended && places == 1 && v->ns * 10 > lived * 9;
+    bool launcher = v->woken && v->ns * 100 > lived * LIFE_PERCENT && is_launcher(v);
+    bool unused = launcher || ((whole || to_end) && is_candidate(v));
+    return v->count == 1 && unused && !is_missed(v->wanted);
 }
 
 /* The place nearest to the loop among those where fn() is true; or NULL. */
@@ -642,16 +650,15 @@ static bool is_returned_to(const struct visits *v)
 }
 
 /*
- * Whether the place can be one where the thread rests all its life: no sleep, and no read; and no
- * wait for a start, which is over soon and comes once. Of a wait that other threads can end, depth
- * says nothing: a request does not take all of a thread's life.
+ * Whether the place can be one where the thread rests all its life. A sleep and a read are not. A
+ * wait for a start is soon over and comes once. A single wait that the end of the trace cuts may be
+ * for an answer that never comes.
  */
 static bool is_for_life(const struct visits *v)
 {
     uint64_t little = life_of(v->thread) * (100 - LIFE_PERCENT) / 100;
     bool waits = v->kind == GT_SYNC || v->way == EVENTS || v->way == LISTEN;
-    return waits && (is_repeated(v) || v->ns > little) &&
-           (v->kind == GT_SYNC ? is_for_work(v) : is_candidate(v));
+    return waits && v->ended && (is_repeated(v) || v->ns > little) && is_for_work(v);
 }
 
 /* Whether the thread may have missed its signal, and waits for it without a limit. */
@@ -663,9 +670,9 @@ static bool waits_in_vain(const struct visits *v)
 }
 
 /*
- * The place where a thread rests nearly all its life, and nobody waits for its end: it keeps house
- * at intervals, or waits for an order that comes once; or NULL. Its waits may be at several places
- * as near to the loop, as one with a timeout and one without.
+ * The place where a thread rests nearly all its life while no other thread waits for its end; or
+ * NULL. Its waits may be at several places as near to the loop, as one with a timeout and one
+ * without. Their depth is judged as one.
  */
 static const struct visits *home_of(struct visits *const *its, size_t n)
 {
@@ -680,28 +687,39 @@ static const struct visits *home_of(struct visits *const *its, size_t n)
         ended += its[i]->ended;
         woken += its[i]->woken;
     }
-    bool told = ended == woken; /* no timeout, and nothing from outside, ended a wait */
     bool life = home && ns * 100 > life_of(home->thread) * LIFE_PERCENT;
-    return life && (told || !is_owed(home)) ? home : NULL;
+    return life && is_shallow(home, woken, ended) && !is_owed(home) ? home : NULL;
 }
 
 /*
- * The place where the thread gets its input, in a program that accepts connections and makes none;
- * or NULL. All input then is requests, however deep the layers that read it.
+ * Whether all input of the program is requests: it accepts connections and makes none. A trace that
+ * begins later than the program does not show the connections made before. An attached program has
+ * no thread 1.
+ */
+static bool only_serves(void)
+{
+    return all.accepts && !all.connects && all.first_seen && !all.older;
+}
+
+/*
+ * The place where the thread gets its input, in a program that only serves; or NULL. Any number of
+ * layers may read the input. But what a thread reads deeper than other input is answers.
  */
 static const struct visits *intake_of(struct visits *const *its, size_t n)
 {
-    const struct visits *intake = NULL;
+    const struct visits *intake = NULL, *nearest = NULL;
     uint64_t ns = 0;
     for (size_t i = 0; i < n; i++) {
         const struct visits *v = its[i];
         if (v->kind != GT_NETWORK || v->way == LISTEN || !is_repeated(v) || !is_for_work(v))
             continue;
         intake = intake && intake->ns > v->ns ? intake : v;
+        nearest = nearest && below_loop(nearest) <= below_loop(v) ? nearest : v;
         ns += v->ns;
     }
-    bool only = intake && intake->ns * 100 > ns * LIFE_PERCENT;
-    return only && all.accepts && !all.connects ? intake : NULL;
+    bool only =
+        intake && intake->ns * 100 > ns * LIFE_PERCENT && below_loop(nearest) == below_loop(intake);
+    return only && only_serves() ? intake : NULL;
 }
 
 /* Whether the thread comes there when a connection is over, for the next one. */

@@ -17,9 +17,10 @@
  *   4. A wait deep below the loop may be a request's own input or sleep. If another thread of the
  *      trace ended the wait, rule 6 decides. Otherwise depth decides: such a place is not idle if
  *      most of its waits ended without a known waker. A pool may have any number of layers above
- *      the place where its workers wait. A server may have them, too: if the program accepts
- *      connections and makes none, a thread's input is requests, and a wait nearer to its loop
- *      after the first request is for the next connection.
+ *      the place where its workers wait. A server may have them, too. If the program accepts
+ *      connections and makes none, a thread's input is requests. A wait nearer to its loop after
+ *      the first request is for the next connection. But input below other repeated input is
+ *      answers. A trace that begins later than the program does not show earlier connections.
  *   5. No other thread waits meanwhile for a lock that the thread holds.
  *   6. The thread gets work there: no answer, no room in a queue, no slot.
  *      A wake-up is an answer if the waiter created the waker. It is one, too, if threads with
@@ -28,14 +29,14 @@
  *      routine and got the slot when it waited there. A thread waits long for a slot only while
  *      others have all slots. A queue's lock that workers hand on for a moment is no slot.
  *   7. Instead of 2: waits at the place, and at places as near to the loop, are nearly all of the
- *      thread's life. Such a thread keeps house at intervals, or its process is woken only by its
- *      timer. But if another thread or process waits for its end meanwhile, it waits for these
- *      timeouts, too. The user waits for the end of the first process: it is idle so only if it
- *      has others that do the work. After a wait for events, a read that finds its input there is
- *      no place to rest.
+ *      thread's life. Example: a housekeeping thread that a timer wakes. But if another thread or
+ *      process waits for the thread's end meanwhile, it waits for these timeouts, too. The user
+ *      waits for the end of the first process. It is idle only if other threads run or call for a
+ *      part of the trace. After a wait for events, a read that finds its input there is no place
+ *      to rest.
  *
- * A wait that the end of the trace cuts is never idle if what it waits for has an owner, or if
- * another thread then waits for a lock that this thread holds.
+ * A wait that the end of the trace cuts is never idle if what it waits for has an owner. Nor is it
+ * idle if another thread then waits for a lock that this thread holds.
  */
 #pragma once
 

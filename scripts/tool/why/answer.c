@@ -235,7 +235,11 @@ static void print_other(FILE *out, const struct gt_why *why)
 {
     const struct gt_path_row *row = &why->path.row[0];
     bool child = gt_section_waits_for_child(&why->sections.at[row->section]);
-    fprintf(out, "%s: %s waited for %s in\n  %s\n", child ? "Limited by another process" : "Idle",
+    bool idle = !child && row->open * 2 > row->ns; /* a wait that nothing ended set no pace */
+    fprintf(out, "%s: %s waited for %s in\n  %s\n",
+            idle    ? "Idle"
+            : child ? "Limited by another process"
+                    : "Limited by the sender of a signal",
             gt_name_of_one(&why->graph, row->most).text, child ? "the end of a child" : "a signal",
             gt_section_name(&why->sections, row->section));
     fprintf(out, "  for %s, %.0f %% of the critical path.", gt_duration(row->ns),

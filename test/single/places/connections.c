@@ -3,15 +3,18 @@
  * the program, one connection after the other, and between them it waits for the next one. "asks":
  * it has connected to another process itself, and reads answers. "events": the first thread waits
  * for events of a pair of sockets a few functions below its loop, and reads them in the loop.
+ * "ready": as "serves", but the first thread accepts only connections that are there. "relays": as
+ * "serves", but it reads requests in its loop, and below ten functions an answer to each from a
+ * process on a pair of sockets.
  */
 #include "../../prog/program.h"
 
 #include <netinet/in.h>
 
-enum { CONNECTIONS = 2, REQUESTS = 10, DEPTH = 10 };
+enum { CONNECTIONS = 2, REQUESTS = 10, DEPTH = 10, ANSWER_US = 30000 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t some = PTHREAD_COND_INITIALIZER;
-static int accepted = -1;
+static int accepted = -1, pair[2];
 static struct sockaddr_in address = {.sin_family = AF_INET};
 
 static void must(bool ok)
@@ -88,6 +91,31 @@ static void *serve(void *arg)
     return arg;
 }
 
+static bool read_answer(int s)
+{
+    char c;
+    return read(s, &c, 1) == 1;
+}
+
+static __attribute__((noinline)) bool ask_below(int functions, int s)
+{
+    bool read = functions ? ask_below(functions - 1, s) : read_answer(s);
+    __asm__ volatile("");
+    return read;
+}
+
+static void *relay(void *arg)
+{
+    for (int i = 0; i < CONNECTIONS; i++) {
+        int s = take();
+        while (read_one(s))
+            must(write(pair[0], "", 1) == 1 && ask_below(DEPTH, pair[0]) && write(s, "", 1) == 1);
+        close(s);
+    }
+    close(pair[0]);
+    return arg;
+}
+
 static void follow_events(int s)
 {
     int events = epoll_create1(0);
@@ -107,13 +135,13 @@ static void *ask(void *arg)
 }
 
 /* What the other process does: its client, or its server. */
-static int be_client(void)
+static int be_client(int pause_us)
 {
     for (int i = 0; i < CONNECTIONS; i++) {
         usleep(30000);
         int s = connect_there();
         for (int k = 0; k < REQUESTS; k++) {
-            usleep(3000);
+            usleep(pause_us);
             must(write(s, "", 1) == 1 && read_one(s));
         }
         close(s);
@@ -121,14 +149,18 @@ static int be_client(void)
     return 0;
 }
 
-static int be_server(int listens)
+static int answer(int s)
 {
-    int s = accept(listens, NULL, NULL);
     while (read_one(s)) {
-        usleep(3000);
+        usleep(ANSWER_US);
         must(write(s, "", 1) == 1);
     }
     return 0;
+}
+
+static int be_server(int listens)
+{
+    return answer(accept(listens, NULL, NULL));
 }
 
 static int be_peer(int s)
@@ -142,7 +174,6 @@ static int be_peer(int s)
 
 static void with_events(void)
 {
-    int pair[2];
     must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     if (!fork())
         _exit(be_peer(pair[1]));
@@ -150,15 +181,38 @@ static void with_events(void)
     follow_events(pair[0]);
 }
 
-static void with_thread(bool serves)
+/* From then on an accept never waits. */
+static void wait_without_blocking(int listens)
 {
+    must(fcntl(listens, F_SETFL, O_NONBLOCK) == 0);
+    must(poll(&(struct pollfd){listens, POLLIN, 0}, 1, -1) == 1);
+}
+
+static void with_peer(void)
+{
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    if (!fork()) {
+        close(pair[0]);
+        _exit(answer(pair[1]));
+    }
+    close(pair[1]);
+}
+
+static void with_thread(const char *mode)
+{
+    bool asks = strcmp(mode, "asks") == 0, relays = strcmp(mode, "relays") == 0;
     int listens = listen_here();
     if (!fork())
-        _exit(serves ? be_client() : be_server(listens));
+        _exit(asks ? be_server(listens) : be_client(relays ? 20 : 3000));
+    if (relays)
+        with_peer();
     pthread_t t;
-    pthread_create(&t, NULL, serves ? serve : ask, NULL);
-    for (int i = 0; serves && i < CONNECTIONS; i++)
+    pthread_create(&t, NULL, asks ? ask : relays ? relay : serve, NULL);
+    for (int i = 0; !asks && i < CONNECTIONS; i++) {
+        if (strcmp(mode, "ready") == 0)
+            wait_without_blocking(listens);
         give(accept(listens, NULL, NULL));
+    }
     pthread_join(t, NULL);
 }
 
@@ -168,6 +222,8 @@ int main(int argc, char **argv)
     if (strcmp(mode, "events") == 0)
         with_events();
     else
-        with_thread(strcmp(mode, "serves") == 0);
-    return wait(NULL) < 0;
+        with_thread(mode);
+    while (wait(NULL) > 0)
+        ;
+    return 0;
 }

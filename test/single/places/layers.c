@@ -2,7 +2,8 @@
  * Threads below many functions. "pool": a worker waits for jobs, and nowhere else. "sleeper": a
  * thread sleeps in each of its jobs. "dispatcher": a thread waits from its beginning to the end, or
  * with "ended" as a second argument until the end is signalled. "launcher": the first thread only
- * waits for another one.
+ * waits for another one. "late": the first thread joins a thread that waits until a third one posts
+ * its semaphore.
  */
 #include "../../prog/program.h"
 
@@ -78,17 +79,32 @@ static void hand_out(void)
     }
 }
 
+static void *post_late(void *arg)
+{
+    usleep(500000);
+    sem_post(&event);
+    return arg;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"pool", take}, {"sleeper", nap}, {"launcher", long_nap}, {"dispatcher", await}};
+    } modes[] = {{"pool", take},
+                 {"sleeper", nap},
+                 {"launcher", long_nap},
+                 {"dispatcher", await},
+                 {"late", await}};
     int mode = 0;
     while (argc < 2 || strcmp(argv[1], modes[mode].name) != 0)
         mode++;
-    pthread_t t;
+    pthread_t t, late;
     pthread_create(&t, NULL, run, modes[mode].run);
+    if (strcmp(argv[1], "late") == 0) {
+        pthread_create(&late, NULL, post_late, NULL);
+        return pthread_join(t, NULL) || pthread_join(late, NULL);
+    }
     if (modes[mode].run == take)
         hand_out();
     if (modes[mode].run == await)

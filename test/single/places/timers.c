@@ -3,6 +3,7 @@
  * The first argument says where:
  *
  *   thread   a thread, below eight functions; before, it waits to be started; after, to be ended
+ *   request  a thread, below eight functions, that has no other waits: a request may be deep there
  *   process  a child process
  *   joined   the thread, while the first thread joins it: shorter waits would make the run faster
  *   reaped   the process, while its parent waits for its end
@@ -46,7 +47,7 @@ static __attribute__((noinline)) void below(int functions, void (*last)(void))
     __asm__ volatile("");
 }
 
-static void *keep_house(void *arg)
+static void *run_timers(void *arg)
 {
     pthread_mutex_lock(&mutex);
     below(DEPTH, wait_for_order);
@@ -66,11 +67,20 @@ static void give(bool *what)
     pthread_mutex_unlock(&mutex);
 }
 
+static int with_request(void)
+{
+    pthread_t t;
+    started = true;
+    pthread_create(&t, NULL, run_timers, NULL);
+    usleep((TIMES + 1) * WAIT_MS * 1000);
+    return pthread_join(t, NULL);
+}
+
 static int with_thread(bool joined)
 {
     pthread_t t;
     has_end = !joined;
-    pthread_create(&t, NULL, keep_house, NULL);
+    pthread_create(&t, NULL, run_timers, NULL);
     if (!joined)
         usleep(WAIT_MS * 1000);
     give(&started);
@@ -83,7 +93,10 @@ static int with_thread(bool joined)
 
 static void poll_with_timeout(void)
 {
-    poll(NULL, 0, WAIT_MS);
+    static int never[2]; /* with a descriptor: without one the call is a sleep */
+    if (!never[1] && pipe(never))
+        abort();
+    poll(&(struct pollfd){never[0], POLLIN, 0}, 1, WAIT_MS);
 }
 
 static int with_process(bool reaped)
@@ -104,5 +117,7 @@ int main(int argc, char **argv)
     const char *where = argc > 1 ? argv[1] : "thread";
     bool awaited = strcmp(where, "joined") == 0 || strcmp(where, "reaped") == 0;
     bool thread = strcmp(where, "thread") == 0 || strcmp(where, "joined") == 0;
+    if (strcmp(where, "request") == 0)
+        return with_request();
     return thread ? with_thread(awaited) : with_process(awaited);
 }

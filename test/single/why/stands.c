@@ -1,6 +1,7 @@
 /*
- * Does as its argument says for a second, and is ended by a signal meanwhile: only "condition" and
- * "answer" stand still. The others rest, work, or wait for a process; "deadlock" has another name.
+ * Does as its argument says for a second, and is ended by a signal meanwhile: only "condition",
+ * "joined" and "answer" stand still. The others rest, work, or wait for a process. "deadlock" has
+ * another name.
  */
 #include "../../prog/program.h"
 #include <sys/un.h>
@@ -61,6 +62,13 @@ static void wait_to_be_stopped(void)
     for (;;)
         pthread_cond_wait(&stopped, &mutex);
 }
+static void *work_and_wait(void *arg)
+{
+    for (int i = 0; i < 3; i++)
+        usleep(JOB_US);
+    wait_to_be_stopped();
+    return arg;
+}
 static void accept_client(void)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX}; /* the kernel chooses a name */
@@ -79,6 +87,8 @@ int main(int argc, char **argv)
     alarm(1);
     if (strcmp(what, "condition") == 0) {
         wait_to_be_stopped();
+    } else if (strcmp(what, "joined") == 0) {
+        pthread_join((pthread_t)start(work_and_wait), NULL);
     } else if (strcmp(what, "answer") == 0) {
         start(serve_client);
         write_byte(pair[1]);
