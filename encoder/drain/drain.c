@@ -62,9 +62,10 @@ _Atomic uint32_t gt_drain_unattended;
 /* Without a drain thread a thread of the program has to look at the clock. */
 static void note_unattended(void)
 {
-    bool ends = atomic_load(&drain.phase) >= FINISHING;
     bool timed = !atomic_load(&drain.threaded) && gt_recording_is_timed();
-    atomic_store(&gt_drain_unattended, ends || timed);
+    atomic_store(&gt_drain_unattended, timed);
+    if (atomic_load(&drain.phase) >= FINISHING) /* after the store: gt_drain_finish may run now */
+        atomic_store(&gt_drain_unattended, 1);
 }
 
 /* Called when there is work that only the drain side can do. Any context. */
@@ -407,7 +408,7 @@ void gt_drain_toggle(void)
     if (atomic_load(&drain.phase) != OPEN)
         return;
     atomic_fetch_add(&drain.toggles, 1);
-    atomic_store(&gt_drain_unattended, !atomic_load(&drain.threaded));
+    need();
     gt_buffers_kick();
 }
 

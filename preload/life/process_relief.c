@@ -22,6 +22,8 @@ bool gt_process_is_anywhere(struct gt_thread *t)
 static void serve_unfollowed(void)
 {
     atomic_store(&gt_drain_unattended, 0);
+    if (atomic_load(&gt_process.holds_until)) /* the end has begun meanwhile */
+        atomic_store(&gt_drain_unattended, 1);
     if (atomic_load(&gt_process.ended) || atomic_exchange(&gt_process.serving, 1))
         return;
     GT_KEEP_ERRNO;
@@ -75,9 +77,11 @@ void gt_process_attend(void)
 {
     struct gt_thread *t = gt_self;
     gt_process_hold();
+    if (atomic_load(&gt_process.holds_until) || atomic_load(&gt_process.ended))
+        return; /* what is left to do, the thread that ends the process does */
     if (!t || t->frame || !gt_process_is_ours())
         return;
-    if (!atomic_load(&gt_process.ended) && !gt_process.exiting)
+    if (!gt_process.exiting)
         gt_log_let_go();
     if (!gt_recording() && !gt_process_is_anywhere(t))
         serve_unfollowed();
