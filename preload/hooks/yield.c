@@ -55,8 +55,10 @@ static void write_yield(struct gt_thread *t, uint64_t since, struct gt_stack *st
 
 __attribute__((noinline)) void gt_yield_end(enum gt_hook hook, uint64_t since)
 {
-    if (since == NO_YIELD)
+    if (since == NO_YIELD) {
+        gt_process_check_hold();
         return;
+    }
     if (gt_options.call_min) {
         uint64_t now = gt_clock_now();
         note(since, now);

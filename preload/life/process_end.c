@@ -36,21 +36,22 @@ static void load_symbols_within_loader(struct gt_thread *t)
     gt_nursery_only = before;
 }
 
-/* How long other threads are held at most while gt_process_end works. */
+/* How long other threads are held at most while the file is completed. */
 #define WORKS_NS 20000000000
 
 static void hold_for(uint64_t ns)
 {
     atomic_store(&gt_process.holds_until, gt_clock_monotonic_raw() + ns);
-    atomic_store(&gt_drain_unattended, 1); /* gt_drain_finish sets it again, for good */
+    atomic_store(&gt_drain_unattended, 1);
 }
 
-void gt_process_end(void)
+static void complete(bool holds)
 {
     if (!gt_process_is_ours())
         return;
     GT_HEAP_OWN(own);
-    if (!atomic_load(&gt_process.ended))
+    holds &= !gt_process.ended && (gt_recording_is_on() || gt_recording_is_unreported());
+    if (holds)
         hold_for(WORKS_NS);
     struct gt_thread *t = gt_self;
     if (t && t != &gt_nobody) {
@@ -70,15 +71,21 @@ void gt_process_end(void)
         }
     }
     bool first = !atomic_exchange(&gt_process.ended, 1);
-    if (gt_drain_finish() && first)
+    bool reports = gt_drain_finish() && first;
+    if (holds) /* one that is held may read what we print */
+        hold_for(GT_PROCESS_LEAVES_NS);
+    if (reports)
         gt_report_stopped();
     uint32_t refused = first && gt_process.root && !gt_process.dying ? gt_census_refused() : 0;
     if (refused)
         gt_log_note("GOTRACE_MAX_PROCESSES=%llu: %u more were not recorded",
                     (unsigned long long)gt_options.max_processes, refused);
     gt_log_let_go();
-    if (first)
-        hold_for(GT_PROCESS_LEAVES_NS);
+}
+
+void gt_process_end(void)
+{
+    complete(true);
 }
 
 /* Whether exit(3) is among the callers of the current hook. */
@@ -110,7 +117,7 @@ void gt_process_keep_stderr(void)
 
 void gt_process_end_last(void)
 {
-    gt_process_end();
+    complete(false);
     gt_drain_thread_await_end();
 }
 

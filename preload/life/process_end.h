@@ -13,7 +13,8 @@ void gt_process_keep_stderr(void);
 void gt_process_end(void);
 
 /*
- * gt_process_end for the program's last thread: also waits until the drain thread has ended. libc
+ * gt_process_end for the program's last thread, or for a process that lives on unrecorded: holds no
+ * other thread (gt_process_hold), and also waits until the drain thread has ended. libc
  * counts the drain thread, and if it ended last, libc would make it flush stdio, which it cannot,
  * and run the atexit handlers. The kernel would take the process's exit status from it, too.
  */

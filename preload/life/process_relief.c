@@ -6,6 +6,7 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain/drain.h"
+#include "encoder/drain/output.h"
 #include "preload/control/control.h"
 #include "preload/control/process_names.h"
 #include "preload/heap/heap_slots.h"
@@ -48,29 +49,42 @@ static void attend(struct gt_thread *t)
         gt_drain_attend();
 }
 
+/* Ends the hold for all threads. */
+static void hold_no_longer(void)
+{
+    atomic_store(&gt_process.holds_until, gt_clock_monotonic_raw());
+}
+
 /*
  * A thread whose `inside` is set is not held unless it is stuck: the one that ends the process, the
  * drain thread, or one with a signal handler that has interrupted our code, for which the end may
  * wait. The one that ends the process gets here in a destructor behind ours, and may wait for a
- * held thread. Each sleep is short, and no thread is woken from it: threads that went on together
- * would be more likely to run before the process is gone.
+ * held thread. The reader of a FIFO to which the trace goes may be a held thread, too, or wait for
+ * one: the hold ends when nothing could be written for STANDS_NS. Each sleep is short, and no
+ * thread is woken from it: threads that went on together would be more likely to run before the
+ * process is gone.
  */
 void gt_process_hold(void)
 {
-    enum { STEP_NS = 10000000 };
+    enum { STEP_NS = 10000000, STANDS_NS = 200000000 };
     GT_KEEP_ERRNO;
     const struct gt_thread *t = gt_self;
     uint64_t until = atomic_load(&gt_process.holds_until);
-    if (!until || !gt_process_is_ours())
+    uint64_t now = until ? gt_clock_monotonic_raw() : 0;
+    if (now >= until || !gt_process_is_ours())
         return;
     if (t && t->inside && (!t->stuck || t->inside == GT_INSIDE_FOR_GOOD)) {
-        bool leaves = until - gt_clock_monotonic_raw() < GT_PROCESS_LEAVES_NS;
+        bool leaves = until - now < GT_PROCESS_LEAVES_NS;
         if (leaves && t != &gt_nobody && t->inside == GT_INSIDE_FOR_GOOD)
-            atomic_store(&gt_process.holds_until, 0);
+            hold_no_longer();
         return;
     }
-    while (gt_clock_monotonic_raw() < atomic_load(&gt_process.holds_until))
-        gt_futex_wait(&gt_process.ended, atomic_load(&gt_process.ended), STEP_NS);
+    while (gt_clock_monotonic_raw() < atomic_load(&gt_process.holds_until)) {
+        if (gt_output_stands_ns() > STANDS_NS)
+            hold_no_longer();
+        else
+            gt_futex_wait(&gt_process.ended, atomic_load(&gt_process.ended), STEP_NS);
+    }
 }
 
 void gt_process_attend(void)

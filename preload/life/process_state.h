@@ -8,8 +8,9 @@
 
 enum gt_drain_started { GT_DRAIN_WITH_THREAD = 1, GT_DRAIN_WITHOUT_THREAD };
 
-/* How long the end of the process may take after gt_process_end: see gt_process_hold. */
-#define GT_PROCESS_LEAVES_NS 1000000000
+/* How long other threads are held at most once the file is complete: see gt_process_hold. The
+ * process is normally gone within a millisecond. */
+#define GT_PROCESS_LEAVES_NS 50000000
 
 /* Only the other files process_*.c change it. */
 extern struct gt_process {
@@ -24,7 +25,7 @@ extern struct gt_process {
     _Atomic uint32_t serving;     /* see serve_unfollowed */
     _Atomic uint32_t execs;       /* TID of the thread that is about to exec */
     _Atomic bool dying;           /* a signal is ending the process */
-    _Atomic uint64_t holds_until; /* see gt_process_hold; CLOCK_MONOTONIC_RAW */
+    _Atomic uint64_t holds_until; /* see gt_process_hold; CLOCK_MONOTONIC_RAW; 0: never began */
 } gt_process;
 
 /* Whether this process is the traced one, and not a vfork child that runs in the traced process's

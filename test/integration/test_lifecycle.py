@@ -3,9 +3,11 @@ us, which process waits for which, and for how long."""
 
 import concurrent.futures
 import contextlib
+import ctypes
 import os
 import pathlib
 import re
+import select
 import subprocess
 import time
 
@@ -123,28 +125,70 @@ def test_nobody_waits_for_ever(tmp_path):
 
 # --- threads that run on at the end
 
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+WALL = 0x40000000  # for waitpid(2): threads, too
+
+
+@contextlib.contextmanager
+def standing_still(tid):
+    """One thread, while the others run."""
+    ptrace = ctypes.CDLL(None).ptrace
+    assert ptrace(PTRACE_SEIZE, tid, None, None) == 0 and ptrace(PTRACE_INTERRUPT, tid, None, None) == 0
+    os.waitpid(tid, WALL)
+    try:
+        yield
+    finally:
+        ptrace(PTRACE_DETACH, tid, None, None)
+
 
 def test_threads_are_held_while_the_trace_is_completed(tmp_path):
     """Meanwhile their waits end, behind destructors that have freed what they use."""
-    with stuck_fifo(tmp_path / "fifo") as fifo:
-        child = proc.spawn([SINGLE / "lifecycle/remains"], env=proc.traced_env(fifo), stdout=subprocess.PIPE)
+    env = proc.traced_env(tmp_path / "t.out")
+    child = proc.spawn([SINGLE / "lifecycle/remains"], env=env, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"begun\n"
+    with standing_still(int(drain_thread(child.pid).name)):
+        child.stdin.write(b"\n")
         assert child.stdout.readline() == b"freed\n"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(2)  # twice as long as their waits
-        assert child.poll() is None
-        reader = proc.spawn(["cat", fifo], stdout=subprocess.DEVNULL)
-        assert (child.wait(30), child.stdout.read()) == (0, b"")
-        proc.kill_group(reader)
+        says, _, _ = select.select([child.stdout], [], [], 2)  # twice as long as their waits
+        assert not says and child.poll() is None
+    assert child.wait(30) == 0
+    gotools.check_all(tmp_path / "t.out")
 
 
 @pytest.mark.measured
-def test_a_thread_that_was_held_goes_on(tmp_path):
+@pytest.mark.parametrize(
+    ("way", "options", "most_ms"),
+    [("JOIN", {}, 30), ("YIELD", {}, 30), ("SPIN", {}, 300), ("SPIN", {"GOTRACE_START": "manual"}, 30)],
+    ids=["join", "yield", "spin", "manual"],
+)
+def test_a_thread_that_was_held_goes_on(tmp_path, way, options, most_ms):
     """A destructor that runs after ours waits for it."""
-    library = proc.compile(SOURCES / "lifecycle/joins_late.c", tmp_path / "late.so", "-shared", "-fPIC", "-pthread")
-    result = proc.run(["true"], env={"LD_PRELOAD": f"{LIBRARY} {library}", "GOTRACE_OUTPUT": tmp_path / "t.out"}).ok()
-    assert re.fullmatch(r"gotrace: .* nothing lost.*\njoined\n", result.stderr)
-    assert result.seconds < 0.8  # a second where no destructor waits
-    gotools.check_all(tmp_path / "t.out")
+    source = SOURCES / "lifecycle/joins_late.c"
+    library = proc.compile(source, tmp_path / "late.so", "-D_GNU_SOURCE", f"-DWAY={way}", "-shared", "-fPIC", "-pthread")
+    env = {"LD_PRELOAD": f"{LIBRARY} {library}", "GOTRACE_OUTPUT": tmp_path / "t.out"} | options
+    result = proc.run(["true"], env=env).ok()
+    assert int(re.fullmatch(r"(?:gotrace: .* nothing lost.*\n)?waited (\d+) ms\n", result.stderr)[1]) < most_ms
+    if not options:
+        gotools.check_all(tmp_path / "t.out")
+
+
+def test_a_thread_that_was_held_reads_the_trace(tmp_path):
+    """From a FIFO, which is full until it goes on."""
+    fifo, trace = tmp_path / "fifo", tmp_path / "t.out"
+    os.mkfifo(fifo)
+    with open(os.open(fifo, os.O_RDWR | os.O_NONBLOCK), "rb") as rest, open(trace, "wb") as copy:
+        env = proc.traced_env(fifo, {"GOTRACE_SYSCALLS": "all"})
+        child = proc.spawn([SINGLE / "lifecycle/reads_its_trace", fifo], env=env, stdout=copy, stderr=subprocess.PIPE, text=True)
+        _, said = child.communicate(timeout=60)
+        copy.write(rest.read() or b"")
+    assert child.returncode == 0 and "nothing lost" in said, said
+    gotools.check_all(trace)
+
+
+def test_threads_go_on_where_the_process_does(traced):
+    """A filter for all threads lets nothing be recorded any more, and none of them call futex(2)."""
+    result = traced([SINGLE / "lifecycle/confines_threads"]).ok()
+    assert "confines itself by seccomp(2)" in result.stderr
 
 
 # --- a program with one thread has none of ours

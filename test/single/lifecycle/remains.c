@@ -89,5 +89,6 @@ int main(void)
         pthread_detach(thread);
         sem_wait(&begun);
     }
-    return 0;
+    say("begun\n");
+    return read(STDIN_FILENO, &(char){0}, 1) != 1;
 }
