@@ -86,7 +86,7 @@ def test_a_wait_left_by_longjmp_does_not_hide_the_next(tmp_path):
 
 def test_a_call_left_by_longjmp_has_its_stack(tmp_path):
     events = gotools.parse(same("signals", tmp_path, "jumps").trace)
-    for call, state in (("read", "Syscall"), ("poll", "Waiting")):
+    for call, state in (("read", "Syscall"), ("poll", "Syscall")):
         stacks = [[frame.func for frame in e.stack[:4]] for e in events if e.is_go("Running", state) and e.stack[0].func == call]
         assert stacks == [[call, f"wait_{call}", "jump_out_of", "jumps"]] * 5
 

@@ -48,7 +48,7 @@ def test_a_poll_without_descriptors_and_timeout(tmp_path):
     """Its end is a signal of another process."""
     shown = proc.traced([SINGLE / "why/signalled"], tmp_path / "t.out").ok()
     text = proc.run([GOTRACE, "why", shown.trace]).ok().stdout
-    assert re.search(r"^Idle: main waited for a signal in\n  ppoll <- main ", text, re.M), text
+    assert re.search(r"^Limited by the sender of a signal: main waited for a signal in\n  ppoll <- main ", text, re.M), text
 
 
 @pytest.mark.urgent
