@@ -170,7 +170,8 @@ static void count(struct tally *t, const struct wait *wait, uint64_t gap,
 
 /*
  * Equal threads are also active at the same time because one of them gives a lock to the next. So a
- * routine fits worse, by this part, if the waiters have it too.
+ * routine fits worse, by this part, if the waiters have it too. At a place with a busy name, which
+ * may be a lock's, it does not fit at all.
  */
 #define OF_EQUALS 0.05
 
@@ -194,6 +195,8 @@ static void judge(const struct look *l, struct place *place, const char *routine
                   const struct tally *t, double *best)
 {
     bool equals = l->graph->lane[place->sample[0].thread].thread->routine == routine;
+    if (equals && l->graph->spot[place->spot].busy)
+        return;
     uint64_t least = is_of_others(l, place, routine) ? LEAST_OF_OTHERS : LEAST_WAITS;
     for (int i = 0; i < SOONS; i++) {
         uint64_t chance = t->waits[i] < LEAST_WAITS ? CHANCE_OF_FEW : CHANCE_PERCENT;
