@@ -404,3 +404,31 @@ def test_a_token_between_processes(tmp_path):
     found = collections.Counter({pair: n for pair, n in found.items() if set(pair) <= set(told)})  # without the beginning
     assert len(told) == 120 and found.total() > 0.6 * passed.total(), (passed, found)
     assert (found - passed).total() <= 0.02 * passed.total(), (passed, found)
+
+
+# Forks in close succession.
+CHILDREN = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 100; i++) {
+        if (!fork())
+            return 0;
+    }
+    while (wait(NULL) > 0)
+        ;
+}
+"""
+
+
+def test_children_of_a_parent_that_has_forked_before(tmp_path):
+    """Each is its parent's. From the second fork on, the parent's call begins as its fork does, for all that the clock knows."""
+    program, trace = proc.compile(CHILDREN, tmp_path / "children"), tmp_path / "t.out"
+    proc.run([GOTRACE, "-f", "-o", trace, program], timeout=60).ok()
+    events = gotools.parse(trace)
+    made_by = {e.goid: e.m for e in events if e.is_go("NotExist", "Runnable")}
+    first = {e.g: e.m for e in events if e.kind == "Label" and e.fields["Label"].endswith("/main")}
+    parent, *children = first
+    others = {g: made_by.get(g) for g in children if made_by.get(g) != first[parent]}
+    assert len(children) == 100 and not others, (first[parent], others)

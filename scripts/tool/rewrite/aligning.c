@@ -171,11 +171,17 @@ static void place(struct gt_aligned *all, size_t n, const char *mark, double ns_
     }
 }
 
+/*
+ * The parent's call of fork may begin in the unit of the fork's counter, and its event has the time
+ * of that unit's beginning. One unit less, and what rounding to ns makes of it, is before that.
+ */
 static void place_fork(struct gt_aligned *a, const struct gt_origin *first, double ns_per_tick,
                        double zero)
 {
     const struct gt_origin *o = &a->trace->origin;
-    double ns = difference(o->forked, first->counter) * ns_per_tick - zero;
+    enum { ROUNDED = 2 };
+    double ns = (difference(o->forked, first->counter) - ticks_per_unit(o)) * ns_per_tick - zero;
+    ns -= ROUNDED;
     if (a->by == GT_BY_COUNTER && o->forker && ns > 0)
         a->forked = (uint64_t)ns;
 }
