@@ -3,7 +3,7 @@
  * written to its trace, and how often it has yielded, which is in traces of every format; a part of
  * that is in the file. Then the process ends as argv[2] says, in a way that no handler sees.
  */
-#include "program.h"
+#include "truth.h"
 #include "../../preload/gotrace.h"
 
 #include <linux/filter.h>
@@ -21,6 +21,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile unsigned long work;
 static bool is_silent; /* has no texts for its trace */
 static volatile bool is_over;
+static _Atomic int waiter; /* wait_for_ever's thread, once it is about to wait */
 
 static void write_log(uintptr_t number, uint64_t n)
 {
@@ -88,6 +89,7 @@ static void *wait_for_ever(void *unused)
     pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t never = PTHREAD_COND_INITIALIZER;
     pthread_mutex_lock(&mine);
+    waiter = tid();
     pthread_cond_wait(&never, &mine);
     return unused;
 }
@@ -233,6 +235,7 @@ int main(int argc, char **argv)
         while (journal[i].written < LOGS_FIRST)
             usleep(1000);
     }
+    until_asleep(&waiter);
     while (gotrace_snapshot(NULL) == ETIMEDOUT)
         ;
     puts("ready");
