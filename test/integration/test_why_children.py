@@ -70,6 +70,7 @@ def seconds(text):
     return [float(n) / {"s": 1, "ms": 1e3}[unit] for n, unit in re.findall(r"([\d.]+)(s|ms) of the critical path", text)]
 
 
+@pytest.mark.measured  # beside others the end of the manager's process, which main waits for, may be the longest part
 @pytest.mark.parametrize("how", [["-f"], ["-f", "-s", "all"]])
 def test_a_lock_of_another_process(tmp_path, how):
     """
@@ -82,7 +83,7 @@ def test_a_lock_of_another_process(tmp_path, how):
         report = why(trace, *options)
         first = [finding["text"] for finding in report["findings"]]
         assert all(part * 1e9 <= report["to_ns"] for part in seconds(" ".join(first))), first
-        waits = [r for r in report["path"]["rows"] if r["kind"] in ("sleep", "sync", "network")]  # not for CPUs, as all do
+        waits = [r for r in report["path"]["rows"] if r["kind"] not in ("running", "sched")]  # not for CPUs, as all do
         row, its = waits[0], report.get("unknown_wakers", {})
         assert row["function"] == "save" or row["name"] in its["text"], (row, its)
 
