@@ -31,6 +31,19 @@ func compute(d time.Duration) {
 	}
 }
 
+// computeForTicks uses a CPU for d, however long it waits for one: a profile has a sample every 10 ms of that.
+func computeForTicks(d time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := func() time.Duration {
+		var usage syscall.Rusage
+		syscall.Getrusage(syscall.RUSAGE_THREAD, &usage)
+		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	for begin := used(); used()-begin < d; {
+	}
+}
+
 func channels() {
 	numbers, results, quit := make(chan int), make(chan int, 4), make(chan bool)
 	for i := 0; i < 4; i++ {
@@ -140,7 +153,7 @@ func annotations() {
 		}
 	})
 	pprof.Do(context.Background(), pprof.Labels("name", "labelled"), func(context.Context) {
-		spawn(func() { compute(100 * time.Millisecond) }) // ten ticks of a profile
+		spawn(func() { computeForTicks(100 * time.Millisecond) })
 	})
 }
 
