@@ -96,19 +96,30 @@ long gt_sysctl(const char *path, long missing)
     return value;
 }
 
-long gt_status_of(pid_t pid, const char *line_name)
+/* The last number in that line of /proc/PID/status, written to that base. */
+static unsigned long number_of(pid_t pid, const char *line_name, int base, unsigned long missing)
 {
     char line[256];
-    long number = 0;
+    unsigned long number = missing;
     FILE *f = gt_open_proc(pid, "status");
     while (f && fgets(line, sizeof line, f)) {
         const char *last = strrchr(line, '\t');
         if (last && strncmp(line, line_name, strlen(line_name)) == 0)
-            number = strtol(last + 1, NULL, 10);
+            number = strtoul(last + 1, NULL, base);
     }
     if (f)
         fclose(f);
     return number;
+}
+
+long gt_status_of(pid_t pid, const char *line_name)
+{
+    return (long)number_of(pid, line_name, 10, 0);
+}
+
+uint64_t gt_signals_of(pid_t pid, const char *line_name)
+{
+    return number_of(pid, line_name, 16, UINT64_MAX);
 }
 
 /* Compares with our own filters, as all processes in a container may have some. */

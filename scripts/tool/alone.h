@@ -30,6 +30,9 @@ long gt_sysctl(const char *path, long missing);
 /* The last number in a line of /proc/PID/status, such as "Seccomp:"; 0: no such line. */
 long gt_status_of(pid_t pid, const char *line_name);
 
+/* The signals in such a line, such as "SigCgt:", as bits; all: no such line. */
+uint64_t gt_signals_of(pid_t pid, const char *line_name);
+
 /* Whether the process has more than one thread. */
 bool gt_has_threads(pid_t pid);
 

@@ -10,6 +10,7 @@
  *
  * By 1 and 3 no thread ran in between, so all that 2 finds is true at one moment.
  */
+#include "elsewhere.h"
 #include "holders.h"
 #include "python.h"
 #include "visit.h"
@@ -114,6 +115,7 @@ void gt_confirm_deadlocks(struct gt_still *s)
     for (size_t i = 0; i < n; i++)
         looks[i].holds &= looks[i].task->wait.kind == GT_WAIT_GIL || is_in_call(looks[i].task);
     gt_python_find_holders();
+    gt_elsewhere_forget();
     for (size_t i = 0; i < n; i++)
         look_again(s, &looks[i]);
     for (size_t i = 0; i < s->tasks; i++)

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,19 +45,41 @@ struct holder {
     bool stays;    /* until it is released: no timer ends the wait for it */
 };
 
+/* What earlier waiters needed, since gt_elsewhere_forget. */
+static struct {
+    int mount; /* the last one looked up, and its device; 0: none */
+    unsigned major, minor;
+    struct lock {
+        const char *type;
+        struct file file;
+        struct holder holder; /* for waiters of the process that is looked at */
+    } * lock;
+    size_t locks;
+} before;
+
+void gt_elsewhere_forget(void)
+{
+    free(before.lock);
+    memset(&before, 0, sizeof before);
+}
+
 /* The device of the file system that the thread has mounted there. */
 static bool find_device(pid_t tid, int mount, struct file *file)
 {
     char line[4096];
     int id = -1;
-    FILE *f = gt_open_proc(tid, "mountinfo");
+    FILE *f = mount && before.mount == mount ? NULL : gt_open_proc(tid, "mountinfo");
     while (f && id != mount && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%d %*d %u:%u", &id, &file->major, &file->minor) != 3)
+        if (sscanf(line, "%d %*d %u:%u", &id, &before.major, &before.minor) != 3)
             id = -1;
     }
-    if (f)
+    if (f) {
         fclose(f);
-    return id == mount;
+        before.mount = id == mount ? mount : 0;
+    }
+    file->major = before.major;
+    file->minor = before.minor;
+    return before.mount == mount;
 }
 
 static struct file file_of(pid_t tid, int fd)
@@ -109,19 +132,6 @@ static bool has_lock(pid_t process, const char *type, const struct file *file)
     return found;
 }
 
-/* The signals that the process catches, as bits; all if that is not known. */
-static uint64_t caught_by(pid_t process)
-{
-    char line[256];
-    unsigned long long caught = UINT64_MAX;
-    FILE *f = gt_open_proc(process, "status");
-    while (f && fgets(line, sizeof line, f))
-        sscanf(line, "SigCgt: %llx", &caught);
-    if (f)
-        fclose(f);
-    return caught;
-}
-
 /*
  * Whether a timer may end waits for locks on files: its signal's handler runs, and the call returns
  * EINTR. SIGALRM is of alarm and setitimer, of which nothing tells whether they run. Timers of
@@ -132,7 +142,7 @@ static bool has_timer(pid_t process)
 {
     char line[256];
     int signal = SIGALRM;
-    uint64_t caught = caught_by(process);
+    uint64_t caught = gt_signals_of(process, "SigCgt:");
     bool found = caught >> (signal - 1) & 1;
     FILE *f = gt_open_proc(process, "timers");
     while (f && !found && fgets(line, sizeof line, f)) {
@@ -144,20 +154,16 @@ static bool has_timer(pid_t process)
     return found;
 }
 
-/* Who has the lock for which a thread of the process waits in this call. */
-static struct holder file_lock_holder(pid_t process, const struct gt_call *c)
+/* Who has such a lock on the file, for which a thread of the process waits. */
+static struct holder holder_of(pid_t process, const char *type, const struct file *file)
 {
     char line[256];
-    const char *type = type_of(c);
-    struct file file = {.inode = 0};
     struct holder h = {.process = 0};
     pid_t taker = 0, pid;
-    if (type)
-        file = file_of(process, (int)c->argument[0]);
-    FILE *f = file.inode ? gt_open_proc(0, "../locks") : NULL;
+    FILE *f = gt_open_proc(0, "../locks");
     while (f && !h.process && fgets(line, sizeof line, f)) {
         const char *arrow = strstr(line, "->"), *rest = arrow ? arrow + 2 : strchr(line, ':') + 1;
-        if (!is_about(rest, type, &file, &pid))
+        if (!is_about(rest, type, file, &pid))
             continue;
         if (!arrow)
             taker = pid;
@@ -166,9 +172,29 @@ static struct holder file_lock_holder(pid_t process, const struct gt_call *c)
     }
     if (f)
         fclose(f);
-    h.has_it = h.process && has_lock(h.process, type, &file);
+    h.has_it = h.process && has_lock(h.process, type, file);
     h.stays = h.has_it && !has_timer(process);
     return h;
+}
+
+/* Who has the lock for which a thread of the process waits in this call. again: reads all anew. */
+static struct holder file_lock_holder(pid_t process, const struct gt_call *c, bool again)
+{
+    const char *type = type_of(c);
+    struct file file = {.inode = 0};
+    if (type)
+        file = file_of(process, (int)c->argument[0]);
+    if (!file.inode)
+        return (struct holder){.process = 0};
+    if (again)
+        return holder_of(process, type, &file);
+    for (size_t i = 0; i < before.locks; i++) {
+        if (before.lock[i].type == type && memcmp(&before.lock[i].file, &file, sizeof file) == 0)
+            return before.lock[i].holder;
+    }
+    struct lock *lock = GT_MORE(before.lock, before.locks);
+    *lock = (struct lock){type, file, holder_of(process, type, &file)};
+    return lock->holder;
 }
 
 /* Other processes ----------------------------------------------------------------------------- */
@@ -205,7 +231,7 @@ static pid_t next_of(pid_t tid)
     struct gt_call call = gt_call_of(tid), after;
     pid_t next = mutex_owner(tid, &call);
     if (!next) {
-        struct holder h = file_lock_holder(process_of(tid), &call);
+        struct holder h = file_lock_holder(process_of(tid), &call, true);
         next = h.stays && !gt_has_threads(h.process) ? h.process : 0;
     }
     after = gt_call_of(tid);
@@ -252,7 +278,7 @@ void gt_find_elsewhere(const struct gt_still *s, struct gt_still_thread *t)
     struct holder h = {.has_it = true, .stays = true};
     bool mutex = w->kind == GT_WAIT_MUTEX && w->owned == GT_OWNER_FOREIGN && !w->timed;
     if (!mutex)
-        h = file_lock_holder(s->pid, &t->call);
+        h = file_lock_holder(s->pid, &t->call, false);
     pid_t tid = mutex ? w->owner : h.process;
     w->process = tid ? process_of(tid) : 0;
     w->left_to = w->process && !h.has_it;

@@ -4,6 +4,7 @@
  * Such a wait stays one for a futex with an unknown owner.
  */
 #include "system_calls.h"
+#include "elsewhere.h"
 #include "holders.h"
 #include "still.h"
 
@@ -473,6 +474,7 @@ void gt_find_waits(struct gt_still *still)
     for (size_t i = 0; i < still->tasks; i++)
         gt_find_wait(still, &still->task[i]);
     gt_look_for_holders(still);
+    gt_elsewhere_forget();
     for (size_t i = 0; i < still->tasks; i++)
         gt_find_holder(still, &still->task[i]);
 }
