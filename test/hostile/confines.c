@@ -4,9 +4,7 @@
  * "unreadable": what the kernel refuses.
  */
 #include "../prog/program.h"
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 
 enum { THREADS = 3, ROUNDS = 3, SPINS = 100000, PAGE = 4096 };
 
@@ -50,16 +48,10 @@ static void work(void)
 
 static void confine(unsigned number, unsigned flags)
 {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    struct sock_fprog *filter = FILTER_OF(number, SECCOMP_RET_KILL_PROCESS);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    long r = flags ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program)
-                   : syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    long r = flags ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, filter)
+                   : syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter);
     if (r != 0)
         _exit(77);
 }

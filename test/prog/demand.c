@@ -11,8 +11,6 @@
  *   alone     the only thread computes at each byte
  */
 #include "program.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/auxv.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -141,15 +139,9 @@ static void *in_handler(void *arg)
 
 static int confine(void)
 {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+                        FILTER_OF(SYS_timer_create, SECCOMP_RET_KILL_PROCESS));
 }
 
 /* --- forks, alone */

@@ -6,9 +6,6 @@
 #include "truth.h"
 #include "../../preload/gotrace.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
 enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, LOGS_OF_ONE = 64, HOLDS = 16, FORKS = 9 };
 
 static struct {
@@ -155,15 +152,8 @@ static void fork_children(void)
 /* That of a filter, which ends the process. */
 static void break_a_rule(void)
 {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER_OF(SYS_getppid, SECCOMP_RET_KILL_PROCESS));
     getppid();
 }
 

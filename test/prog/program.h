@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -74,6 +76,16 @@ static inline struct timespec after(clockid_t clock, uint64_t ns)
         for (int t_ = 0; t_ < (n); t_++)                           \
             pthread_join(threads_[t_], NULL);                      \
     } while (0)
+
+/* A filter for seccomp(2): the action at the system call of that number, at others none. */
+#define FILTER_OF(number, action)                                                     \
+    (&(struct sock_fprog){                                                            \
+        4, (struct sock_filter[]){                                                    \
+               BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), \
+               BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),                   \
+               BPF_STMT(BPF_RET | BPF_K, (action)),                                   \
+               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                          \
+           }})
 
 /* Functions for a program's table that are one expression, or one statement. */
 #define CALL(name, expression) \

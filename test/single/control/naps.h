@@ -3,9 +3,6 @@
  * to its end.
  */
 #pragma once
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
 #include "../../prog/program.h"
 __attribute__((unused)) static char c;
 __attribute__((unused)) static void *nap(void *arg)

@@ -1,9 +1,6 @@
 /* Installs a filter for all threads that kills the process for futex(2), which no thread calls. */
 #include "../../prog/program.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
 enum { THREADS = 6 };
 
 static atomic_uint rounds[THREADS];
@@ -26,19 +23,13 @@ static void await_rounds(void)
 
 int main(void)
 {
-    struct sock_filter kill[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {4, kill};
     pthread_t thread;
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread, NULL, sleep_on, &rounds[i]);
     await_rounds();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter))
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+                FILTER_OF(SYS_futex, SECCOMP_RET_KILL_PROCESS)))
         return 1;
     await_rounds();
     _exit(0);
