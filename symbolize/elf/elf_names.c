@@ -1,6 +1,7 @@
 /* See elf_names.h. As a rule gt_real_resolve calls this while the process has one thread. */
 #include "elf_names.h"
 
+#include "gnu_hash.h"
 #include "libc_names.h"
 
 #include "encoder/base/futex.h"
@@ -68,40 +69,10 @@ uint32_t gt_elf_hash(const char *name)
     return h;
 }
 
-/* Asks the table's Bloom filter, which has two bits a name. */
-static bool may_have(const uint32_t *gnu_hash, uint32_t hash)
+static const void *in_our_memory(const void *module, uintptr_t address, size_t size)
 {
-    enum { BITS = 8 * sizeof(ElfW(Addr)) };
-    const ElfW(Addr) *filter = (const void *)(gnu_hash + 4);
-    ElfW(Addr) word = filter[hash / BITS & (gnu_hash[2] - 1)];
-    return word >> hash % BITS & word >> (hash >> gnu_hash[3]) % BITS & 1;
-}
-
-/*
- * Finds a symbol in the GNU hash table: the first of its name, or the one after `last`. The table
- * holds definitions only: header, Bloom filter, buckets, one chain word a symbol. All versions of a
- * name are in one chain.
- */
-static ElfW(Sym) *
-    find_gnu(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
-{
-    if (!may_have(t->gnu_hash, hash))
-        return NULL;
-    const uint32_t *header = t->gnu_hash;
-    uint32_t n = header[0], first = header[1];
-    const uint32_t *buckets = header + 4 + header[2] * (sizeof(ElfW(Addr)) / 4);
-    const uint32_t *chain = buckets + n;
-    uint32_t i = n ? buckets[hash % n] : 0;
-    if (i < first)
-        return NULL;
-    for (bool passed = !last;; i++) {
-        ElfW(Sym) *symbol = &t->symbols[i];
-        if (passed && ((chain[i - first] ^ hash) >> 1) == 0 && is_named(t, symbol, name))
-            return symbol;
-        if (chain[i - first] & 1)
-            return NULL;
-        passed |= symbol == last;
-    }
+    (void)module, (void)size;
+    return (const void *)address;
 }
 
 /* hash: gt_elf_hash(name). last: NULL, or the previous result, to find the next version. */
@@ -110,9 +81,13 @@ static ElfW(Sym) *
 {
     if (!t->symbols || !t->strings)
         return NULL;
-    if (t->gnu_hash)
-        return find_gnu(t, name, hash, last);
     uint32_t i = last ? (uint32_t)(last - t->symbols) + 1 : 1;
+    if (t->gnu_hash) {
+        const struct gt_gnu_hash its = {(uintptr_t)t->gnu_hash, (uintptr_t)t->symbols,
+                                        (uintptr_t)t->strings};
+        i = gt_gnu_find(&its, in_our_memory, NULL, name, hash, i);
+        return i ? &t->symbols[i] : NULL;
+    }
     for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {
         if (is_named(t, &t->symbols[i], name))
             return &t->symbols[i];

@@ -9,6 +9,7 @@
 
 #include "encoder/read/need.h"
 #include "symbolize/elf/elf_names.h"
+#include "symbolize/elf/gnu_hash.h"
 #include "symbolize/python/python.h"
 
 #include <elf.h>
@@ -112,7 +113,8 @@ bool gt_python_is_made(uint64_t pc)
 
 /* The dynamic symbols of a module. A core file may leave out what is in the module's file. */
 struct module {
-    uint64_t bias, symbols, strings, hash;
+    uint64_t bias;
+    struct gt_gnu_hash names;
     const ElfW(Phdr) * ph;
     size_t phs;
     int file; /* -1: not needed */
@@ -140,42 +142,26 @@ static bool read_dynamic(struct module *m, const ElfW(Phdr) * ph)
             return false;
         uint64_t address = d.d_un.d_ptr - (d.d_un.d_ptr >= m->bias ? m->bias : 0);
         switch (d.d_tag) {
-        case DT_SYMTAB: m->symbols = address; break;
-        case DT_STRTAB: m->strings = address; break;
-        case DT_GNU_HASH: m->hash = address; break;
+        case DT_SYMTAB: m->names.symbols = address; break;
+        case DT_STRTAB: m->names.strings = address; break;
+        case DT_GNU_HASH: m->names.table = address; break;
         }
     }
-    return m->symbols && m->strings && m->hash;
+    return m->names.symbols && m->names.strings && m->names.table;
 }
 
-static bool is_named(const struct module *m, const ElfW(Sym) * symbol, const char *name)
+static const void *read_piece(const void *module, uintptr_t address, size_t size)
 {
-    char there[40];
-    size_t size = strlen(name) + 1;
-    return size <= sizeof there && read_module(m, m->strings + symbol->st_name, there, size) &&
-           memcmp(there, name, size) == 0;
+    static ElfW(Sym) piece; /* nothing larger is read */
+    return read_module(module, address, &piece, size) ? &piece : NULL;
 }
 
 /* The module's definition of the name. False: it has none. */
 static bool find_symbol(const struct module *m, const char *name, ElfW(Sym) * symbol)
 {
-    enum { CHAIN_MAX = 4096 };
-    uint32_t head[4], i, word = 0, hash = gt_elf_hash(name); /* head: buckets, first, filter */
-    if (!read_module(m, m->hash, head, sizeof head) || !head[0])
-        return false;
-    uint64_t buckets = m->hash + sizeof head + head[2] * sizeof(ElfW(Addr));
-    uint64_t chain = buckets + head[0] * sizeof word;
-    if (!read_module(m, buckets + hash % head[0] * sizeof word, &i, sizeof i) || i < head[1])
-        return false;
-    for (uint32_t end = i + CHAIN_MAX; !(word & 1) && i != end; i++) {
-        if (!read_module(m, chain + (i - head[1]) * sizeof word, &word, sizeof word))
-            return false;
-        if ((word ^ hash) >> 1 == 0 &&
-            read_module(m, m->symbols + i * sizeof *symbol, symbol, sizeof *symbol) &&
-            is_named(m, symbol, name))
-            return symbol->st_shndx != SHN_UNDEF;
-    }
-    return false;
+    uint32_t i = gt_gnu_find(&m->names, read_piece, m, name, gt_elf_hash(name), 0);
+    return i && read_module(m, m->names.symbols + i * sizeof *symbol, symbol, sizeof *symbol) &&
+           symbol->st_shndx != SHN_UNDEF;
 }
 
 static uintptr_t address_of(const struct module *m, const char *name)
