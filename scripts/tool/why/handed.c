@@ -187,6 +187,11 @@ static bool is_of_others(const struct look *l, const struct place *place, const 
     return i == graph->lanes;
 }
 
+static bool is_of_waiters(const struct look *l, const struct place *place, const char *routine)
+{
+    return l->graph->lane[place->sample[0].thread].thread->routine == routine;
+}
+
 /*
  * Takes threads of that routine as the place's wakers if they fit more often than chance, and
  * better than *best.
@@ -194,9 +199,7 @@ static bool is_of_others(const struct look *l, const struct place *place, const 
 static void judge(const struct look *l, struct place *place, const char *routine,
                   const struct tally *t, double *best)
 {
-    bool equals = l->graph->lane[place->sample[0].thread].thread->routine == routine;
-    if (equals && l->graph->spot[place->spot].busy)
-        return;
+    bool equals = is_of_waiters(l, place, routine);
     uint64_t least = is_of_others(l, place, routine) ? LEAST_OF_OTHERS : LEAST_WAITS;
     for (int i = 0; i < SOONS; i++) {
         uint64_t chance = t->waits[i] < LEAST_WAITS ? CHANCE_OF_FEW : CHANCE_PERCENT;
@@ -223,6 +226,8 @@ static void find_givers(struct look *l, struct place *place)
         return;
     for (size_t k = 0; k < l->kinds; k++) {
         struct tally tally = {0};
+        if (l->graph->spot[place->spot].busy && is_of_waiters(l, place, l->kind[k]))
+            continue;
         for (size_t i = 0; i < place->n; i++) {
             const struct wait *w = &place->sample[i];
             uint64_t until, check[CHECKS];
