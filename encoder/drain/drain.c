@@ -62,17 +62,17 @@ _Atomic uint32_t gt_drain_unattended;
 /* Without a drain thread a thread of the program has to look at the clock. */
 static void note_unattended(void)
 {
-    bool timed = !atomic_load(&drain.threaded) && gt_recording_is_timed();
-    atomic_store(&gt_drain_unattended, timed);
-    if (atomic_load(&drain.phase) >= FINISHING) /* after the store: gt_drain_finish may run now */
-        atomic_store(&gt_drain_unattended, 1);
+    if (!atomic_load(&drain.threaded) && gt_recording_is_timed())
+        atomic_fetch_or(&gt_drain_unattended, GT_UNATTENDED_WORK);
+    else
+        atomic_fetch_and(&gt_drain_unattended, ~(uint32_t)GT_UNATTENDED_WORK);
 }
 
 /* Called when there is work that only the drain side can do. Any context. */
 static void need(void)
 {
     if (atomic_load(&drain.phase) == OPEN && !atomic_load(&drain.threaded))
-        atomic_store(&gt_drain_unattended, 1);
+        atomic_fetch_or(&gt_drain_unattended, GT_UNATTENDED_WORK);
 }
 
 void gt_drain_open(const struct gt_drain_config *config)
@@ -319,7 +319,6 @@ bool gt_drain_finish(void)
     atomic_store(&drain.deadline, deadline);
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
-    atomic_store(&gt_drain_unattended, 1);
     gt_recording_hasten();
     struct turn turn;
     bool mine = phase == OPEN && begin_turn(&turn, patience());

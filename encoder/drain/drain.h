@@ -61,10 +61,11 @@ void gt_drain_toggle(void);
 /*
  * In a program without drain thread: gt_drain_attend does what gt_drain_toggle or a client of
  * `serve` has asked for, or what is due by the clock. The program calls it while
- * gt_drain_unattended is set. gt_drain_finish sets it, too, for all threads of the program. A
- * client that waits to be served may set gt_drain_unattended, also from another process, and again
- * until it is served.
+ * gt_drain_unattended is not 0. A client that waits to be served may set it to
+ * GT_UNATTENDED_WORK, also from another process, and again until it is served. GT_UNATTENDED_HOLD
+ * is for all threads of the program, and for good: see preload/life/process_relief.h.
  */
+enum { GT_UNATTENDED_WORK = 1, GT_UNATTENDED_HOLD = 2 };
 extern _Atomic uint32_t gt_drain_unattended;
 void gt_drain_attend(void);
 

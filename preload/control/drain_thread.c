@@ -118,7 +118,7 @@ static void *run(void *unused)
     if (gt_options.ring_bytes)
         gt_symbolize_prepare(); /* it may be too late in gt_process_crash */
     gt_drain_run();
-    gt_process_end(); /* for the case that no other thread has called it */
+    gt_process_end(false); /* for the case that no other thread has called it */
     return unused;
 }
 

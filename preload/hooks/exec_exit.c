@@ -14,7 +14,7 @@
 #define END(name, parameters, arguments)                     \
     GT_EXPORT __attribute__((noreturn)) void name parameters \
     {                                                        \
-        gt_process_end();                                    \
+        gt_process_end(false);                               \
         gt_real.name arguments;                              \
         __builtin_unreachable();                             \
     }
@@ -27,7 +27,7 @@ END(abort, (void), ())
 GT_EXPORT int daemon(int nochdir, int noclose)
 {
     gt_fork_check(); /* a child of clone(2) may not know: libc's fork handlers would tell it */
-    gt_process_end();
+    gt_process_end(false);
     int r = gt_real.daemon(nochdir, noclose);
     GT_KEEP_ERRNO;
     if (r != 0)

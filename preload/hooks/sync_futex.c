@@ -313,7 +313,7 @@ static void about_to(long number, const long a[WORDS])
     if (number == SYS_exit)
         gt_thread_exit();
     else if (number == SYS_exit_group)
-        gt_process_end();
+        gt_process_end(false);
     else if (number == SYS_execve || number == SYS_execveat)
         gt_process_before_exec();
     else if (number == SYS_seccomp)

@@ -338,7 +338,7 @@ void gt_thread_exit(void)
     struct gt_thread *t = gt_self;
     gt_wait_note_jump(); /* leaves the call that a signal handler of the thread interrupted */
     if (gt_recording() && t && t != &gt_nobody && t->w.m == number_by_kernel() && thread_end(t))
-        gt_upward.last_ended();
+        gt_upward.ended(true);
 }
 
 /*
@@ -354,7 +354,7 @@ static void key_destructor(void *arg)
         return;
     bool again = gt_keys_have_destructors && ++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS;
     if ((!again || !set_key(t)) && thread_end(t))
-        gt_upward.last_ended();
+        gt_upward.ended(true);
 }
 
 /* Runs after the destructors of all other thread_local objects of the thread, and before those of
@@ -362,7 +362,7 @@ static void key_destructor(void *arg)
 static void local_destructor(void *arg)
 {
     if (gt_self == arg && thread_end(arg))
-        gt_upward.last_ended();
+        gt_upward.ended(true);
 }
 
 bool gt_thread_give_key(void)

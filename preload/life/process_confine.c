@@ -55,7 +55,7 @@ void gt_process_withdraw(void)
         gt_log("the program confines itself by seccomp(2): nothing is recorded from here on");
     gt_descent_confine();
     gt_sampler_end();
-    gt_process_end_last(); /* the filter may confine all threads, the drain thread too */
+    gt_process_end(true); /* the filter may confine all threads, the drain thread too */
     gt_process.pid = 0;
     gt_control_open_alone(); /* shows clients that the process is not followed */
 }

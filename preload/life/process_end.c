@@ -42,15 +42,16 @@ static void load_symbols_within_loader(struct gt_thread *t)
 static void hold_for(uint64_t ns)
 {
     atomic_store(&gt_process.holds_until, gt_clock_monotonic_raw() + ns);
-    atomic_store(&gt_drain_unattended, 1);
+    atomic_fetch_or(&gt_drain_unattended, GT_UNATTENDED_HOLD);
 }
 
-static void complete(bool holds)
+void gt_process_end(bool last)
 {
     if (!gt_process_is_ours())
         return;
     GT_HEAP_OWN(own);
-    holds &= !gt_process.ended && (gt_recording_is_on() || gt_recording_is_unreported());
+    bool holds =
+        !last && !gt_process.ended && (gt_recording_is_on() || gt_recording_is_unreported());
     if (holds)
         hold_for(WORKS_NS);
     struct gt_thread *t = gt_self;
@@ -81,11 +82,8 @@ static void complete(bool holds)
         gt_log_note("GOTRACE_MAX_PROCESSES=%llu: %u more were not recorded",
                     (unsigned long long)gt_options.max_processes, refused);
     gt_log_let_go();
-}
-
-void gt_process_end(void)
-{
-    complete(true);
+    if (last)
+        gt_drain_thread_await_end();
 }
 
 /* Whether exit(3) is among the callers of the current hook. */
@@ -111,14 +109,8 @@ void gt_process_keep_stderr(void)
         gt_log_keep()) {
         gt_process.exiting = is_exiting();
         if (!gt_process.exiting)
-            atomic_store(&gt_drain_unattended, 1);
+            atomic_fetch_or(&gt_drain_unattended, GT_UNATTENDED_WORK);
     }
-}
-
-void gt_process_end_last(void)
-{
-    complete(false);
-    gt_drain_thread_await_end();
 }
 
 /*
@@ -142,12 +134,12 @@ void gt_process_crash(void)
     gt_names_die(gt_options.ring_bytes ? RING_NAMES_NS : NAMES_NS);
     if (!gt_options.ring_bytes)
         gt_drain_hurry(DYING_NS);
-    gt_process_end();
+    gt_process_end(false);
 }
 
-__attribute__((destructor)) static void at_exit(void)
+__attribute__((destructor)) void gt_process_at_exit(void)
 {
-    gt_process_end();
+    gt_process_end(false);
 }
 
 static void complete_file(struct gt_thread *t)

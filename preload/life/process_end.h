@@ -1,6 +1,8 @@
 /* The end of the recording: with the process, or with its image before an exec. */
 #pragma once
 
+#include <stdbool.h>
+
 /*
  * Keeps a duplicate of stderr for the exit line when the program closes stderr. Many programs do so
  * at their end: xz before it calls exit(3), programs of the GNU project in a function that exit
@@ -9,16 +11,18 @@
  */
 void gt_process_keep_stderr(void);
 
-/* Finishes the trace and prints the exit line. Any thread may call it, any number of times. */
-void gt_process_end(void);
-
 /*
- * gt_process_end for the program's last thread, or for a process that lives on unrecorded: holds no
- * other thread (gt_process_hold), and also waits until the drain thread has ended. libc
- * counts the drain thread, and if it ended last, libc would make it flush stdio, which it cannot,
- * and run the atexit handlers. The kernel would take the process's exit status from it, too.
+ * Finishes the trace and prints the exit line. Any thread may call it, any number of times.
+ *
+ * last: for the program's last thread, or for a process that lives on unrecorded. Then it holds no
+ * other thread (gt_process_hold), and also waits until the drain thread has ended. libc counts the
+ * drain thread, and if it ended last, libc would make it flush stdio, which it cannot, and run the
+ * atexit handlers. The kernel would take the process's exit status from it, too.
  */
-void gt_process_end_last(void);
+void gt_process_end(bool last);
+
+/* For exit(3) and quick_exit(3). */
+void gt_process_at_exit(void);
 
 /* gt_process_end for the handler of a deadly signal, which may have interrupted any code, malloc
  * and the loader included. */

@@ -22,9 +22,7 @@ bool gt_process_is_anywhere(struct gt_thread *t)
  * thread or a request starts recording. */
 static void serve_unfollowed(void)
 {
-    atomic_store(&gt_drain_unattended, 0);
-    if (atomic_load(&gt_process.holds_until)) /* the end has begun meanwhile */
-        atomic_store(&gt_drain_unattended, 1);
+    atomic_fetch_and(&gt_drain_unattended, ~(uint32_t)GT_UNATTENDED_WORK);
     if (atomic_load(&gt_process.ended) || atomic_exchange(&gt_process.serving, 1))
         return;
     GT_KEEP_ERRNO;

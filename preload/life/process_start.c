@@ -256,7 +256,7 @@ static void prepare(void)
 {
     gt_process.pid = (pid_t)gt_syscall(SYS_getpid);
     gt_fork_watch();
-    at_quick_exit(gt_process_end);
+    at_quick_exit(gt_process_at_exit);
     gt_thread_init();
     gt_drain_thread_init();
     gt_sampler_init();
