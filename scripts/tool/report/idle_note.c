@@ -1,0 +1,266 @@
+/* What is noted of each wait: see idle_private.h. */
+#include "idle_private.h"
+
+#include "call_places.h"
+#include "frame_code.h"
+#include "roles.h"
+
+#include "encoder/base/hash.h"
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Within this time, several wake-ups by one thread are one broadcast. */
+enum { TOGETHER_NS = 100000 };
+
+struct gt_idle gt_idle;
+
+static struct {
+    struct gt_worker **worker;  /* by thread number; or NULL */
+    size_t workers;             /* room in `worker` */
+    struct gt_memo first_waker; /* by two roles: the role that woke the other first */
+} all;
+
+void *gt_idle_item_of(struct gt_memo *memo, uint64_t key, size_t size)
+{
+    uint64_t *slot = gt_need(gt_memo_at(memo, key));
+    if (!*slot)
+        *slot = (uintptr_t)gt_need(calloc(1, size));
+    return (void *)(uintptr_t)*slot;
+}
+
+struct gt_verdict *gt_idle_verdict_of(uint64_t place)
+{
+    return gt_idle_item_of(&gt_idle.verdicts, place, sizeof(struct gt_verdict));
+}
+
+static struct gt_visits *visits_of(const struct gt_span *span)
+{
+    uint64_t place = gt_idle_place_of(span->stack, span->kind), g = span->thread->g;
+    const char *call = gt_leaf_of(span->stack);
+    struct gt_visits *v = gt_idle_item_of(&gt_idle.visits, gt_hash_mix(place, g), sizeof *v);
+    if (!v->stack) {
+        enum gt_way way = gt_idle_way_of(call);
+        *v = (struct gt_visits){.next = gt_idle.first,
+                                .stack = span->stack,
+                                .thread = span->thread,
+                                .kind = span->kind,
+                                .way = way == GT_WAY_EVENTS && span->kind == GT_SLEEP ? GT_WAY_SLEEP
+                                                                                      : way,
+                                .joins = gt_role_of(call) == GT_ROLE_JOIN,
+                                .reaps = gt_waits_for_child(call),
+                                .first = span->from,
+                                .place = place};
+        gt_idle.first = v;
+        gt_idle.first_seen |= g == 1;
+        gt_idle.older |= g != 1 && !span->thread->maker && !gt_idle_is_main(span->stack);
+        gt_idle.accepts |= gt_is_accept(call);
+        gt_idle.connects |= gt_is_connect(call);
+        gt_idle_verdict_of(place)->threads++;
+    }
+    return v;
+}
+
+/*
+ * Whether the thread waits for a lock. A futex may be a mutex: the frames above it tell. Of a
+ * semaphore its holds tell.
+ */
+static bool is_for_lock(const struct gt_span *span)
+{
+    const char *call = gt_leaf_of(span->stack);
+    if (span->kind != GT_SYNC || gt_role_of(call) == GT_ROLE_JOIN)
+        return false;
+    return gt_idle_way_of(call) == GT_WAY_NEVER || gt_idle_kinds_on(span->stack) & GT_FRAME_BUSY ||
+           gt_is_for_token(span);
+}
+
+struct gt_worker *gt_idle_worker_of(const struct gt_thread_state *t)
+{
+    if (t->number >= all.workers) {
+        size_t n = 2 * (size_t)t->number + 64;
+        all.worker = gt_need(realloc(all.worker, n * sizeof *all.worker));
+        memset(all.worker + all.workers, 0, (n - all.workers) * sizeof *all.worker);
+        all.workers = n;
+    }
+    struct gt_worker **its = &all.worker[t->number];
+    if (!*its)
+        *its = gt_need(calloc(1, sizeof **its));
+    return *its;
+}
+
+/*
+ * Notes that the waker held a lock while it waited itself: it ended a wait for a lock that had
+ * begun before its own last wait was over.
+ */
+static void note_end(const struct gt_span *span)
+{
+    struct gt_worker *by = gt_idle_worker_of(span->by);
+    if (by->last && span->from < by->to && is_for_lock(span))
+        by->last->awaited += by->to - (span->from > by->from ? span->from : by->from);
+}
+
+static uint64_t find_role(const struct gt_thread_state *t)
+{
+    bool told = *t->routine && !(t->its && t->its->n &&
+                                 gt_frame_kinds(t->its, 0) & (GT_FRAME_START | GT_FRAME_SKIP));
+    return told ? (uintptr_t)t->routine : t->g;
+}
+
+/*
+ * The role of a thread. Threads with one routine are alike, unless a library starts all threads in
+ * that routine.
+ */
+static uint64_t role_of(const struct gt_thread_state *t)
+{
+    struct gt_worker *w = gt_idle_worker_of(t);
+    if (w->routine != t->routine) {
+        w->routine = t->routine;
+        w->role = find_role(t);
+    }
+    return w->role;
+}
+
+/*
+ * Whether the waiter got an answer or room in a queue, but no work. The waker is a thread that it
+ * created, or of a role that the waiter's role woke first. A thread that reports to its creator
+ * that it has started proves nothing here. For two threads of one role see note_peer.
+ */
+static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
+{
+    uint64_t its = role_of(waits), other = role_of(by);
+    if (by->maker == waits)
+        return true;
+    uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
+    uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
+    if (!*first)
+        *first = other;
+    return *first == its;
+}
+
+/* The thread gave at `at` what it had, to one waiter or to all that waited. */
+static void give(struct gt_verdict *its, struct gt_visits *giver, uint64_t at)
+{
+    if (giver->gave && !giver->got && at < giver->gave + TOGETHER_NS)
+        return;
+    giver->had = giver->got;
+    its->inside += giver->had ? at - giver->had : 0;
+    giver->got = 0;
+    giver->gave = at;
+}
+
+/*
+ * Notes a wake-up. true: the waker is alike. Then it either gives back a slot or a turn, which it
+ * has had since it waited here itself, or it hands over work. How long threads have a slot, and do
+ * without, says more than names of functions.
+ */
+static bool note_peer(struct gt_visits *v, const struct gt_span *span)
+{
+    uint64_t at = span->from + span->ns, g = span->by->g;
+    struct gt_visits *giver =
+        (void *)(uintptr_t)gt_memo_find(&gt_idle.visits, gt_hash_mix(v->place, g));
+    bool alike = role_of(span->thread) == role_of(span->by) ||
+                 (giver && role_of(span->thread) == span->thread->g);
+    if (alike) {
+        struct gt_verdict *its = gt_idle_verdict_of(v->place);
+        if (giver)
+            give(its, giver, at);
+        v->peers++;
+        its->peers++;
+        its->waited += span->ns;
+        its->named += span->waker && gt_idle_kinds_on(span->waker) & GT_FRAME_BUSY;
+        its->given_back += span->waker && gt_is_taken_and_given(v->stack, span->waker);
+        its->paired += giver && giver->had;
+        its->outside += v->gave && span->from > v->gave ? span->from - v->gave : 0;
+    }
+    v->got = at;
+    v->gave = 0;
+    return alike;
+}
+
+/*
+ * Whether the wake-up was only for the mutex: the condition variable had been signalled before, and
+ * another thread held the mutex.
+ */
+static bool is_handed(const struct gt_span *span)
+{
+    const char *how = span->waker ? gt_leaf_of(span->waker) : "";
+    return gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_CONDITION && !strstr(how, "signal") &&
+           !strstr(how, "broadcast");
+}
+
+/* Whether the span is certainly at the place. */
+static bool is_at(const struct gt_visits *v, const struct gt_span *span)
+{
+    return v && v->stack == span->stack && v->kind == span->kind;
+}
+
+static uint64_t *ns_at(struct gt_memo *memo, uint64_t g)
+{
+    return gt_need(gt_memo_at(memo, g));
+}
+
+/* Notes that the thread waits for another thread's end, or for a child's. */
+static void note_owed(const struct gt_visits *v, const struct gt_span *span)
+{
+    uint64_t joined = span->by ? span->by->g : span->ended ? 0 : span->thread->wanted.holder;
+    if (v->reaps) {
+        *ns_at(&gt_idle.reaping, span->thread->g) += span->ns;
+        *ns_at(&gt_idle.reaping, 0) += span->ns;
+    } else if (joined) {
+        *ns_at(&gt_idle.joined, joined) += span->ns;
+    }
+}
+
+/* Whether the span is an accept that found a connection at once: the thread came to no rest. */
+static bool is_short_accept(const struct gt_span *span)
+{
+    return span->kind == GT_SYSCALL && gt_is_accept(gt_leaf_of(span->stack));
+}
+
+void gt_idle_note(const struct gt_span *span)
+{
+    if (span->thread->g != 1 && (span->kind == GT_RUNNING || span->kind == GT_SYSCALL))
+        gt_idle.worked += span->ns;
+    if (gt_idle.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
+        !span->stack->n)
+        return;
+    if (is_short_accept(span)) {
+        gt_idle.accepts = true;
+        return;
+    }
+    if (!span->ended && span->thread->awaited)
+        return; /* what it holds, not the place, decides: see gt_is_idle_at_end */
+    struct gt_worker *w = gt_idle_worker_of(span->thread);
+    struct gt_visits *v = is_at(w->last, span)     ? w->last
+                          : is_at(w->before, span) ? w->before
+                                                   : visits_of(span);
+    v->count++;
+    v->ns += span->ns;
+    v->last = span->from;
+    if (v->joins || v->reaps)
+        note_owed(v, span);
+    if (gt_is_for_token(span))
+        v->way = GT_WAY_NEVER;
+    if (span->by && v->way == GT_WAY_WORK && is_handed(span)) {
+        v->handed++;
+    } else if (span->by && v->way == GT_WAY_WORK) {
+        bool alike = note_peer(v, span);
+        v->answers += alike ? span->by->maker == span->thread : is_answer(span->thread, span->by);
+    }
+    v->ended += span->ended;
+    v->woken += span->by != NULL;
+    v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
+    if (!w->last && span->thread->maker)
+        gt_idle_worker_of(span->thread->maker)->made++;
+    if (w->last && w->last != v) {
+        uint32_t common = gt_idle_common_of(w->last->stack, v->stack);
+        w->last->moves[common < GT_DEPTHS ? common : GT_DEPTHS - 1]++;
+        w->before = w->last;
+    }
+    w->last = v;
+    w->from = span->from;
+    w->to = span->from + span->ns;
+    if (span->by)
+        note_end(span);
+}
