@@ -76,16 +76,11 @@ static uint32_t first_python(const struct gt_callers *stack)
     return i;
 }
 
-static bool is_nameless(const struct gt_callers *stack, uint32_t i)
-{
-    return gt_frame_kinds(stack, i) & GT_FRAME_NAMELESS || strstr(stack->frame[i].func, "+0x");
-}
-
 /* The outermost frame before `end` with a named function that is of none of the kinds; or 0. */
 static uint32_t outermost_but(const struct gt_callers *stack, uint32_t end, unsigned kinds)
 {
     uint32_t i = end - 1;
-    while (i > 0 && (gt_frame_kinds(stack, i) & kinds || is_nameless(stack, i)))
+    while (i > 0 && gt_frame_kinds(stack, i) & (kinds | GT_FRAME_NAMELESS))
         i--;
     return i;
 }
@@ -105,7 +100,7 @@ static uint32_t outermost(const struct gt_callers *stack)
 static uint32_t named_instead_of(const struct gt_callers *stack, uint32_t i)
 {
     uint32_t named = 0;
-    if (is_nameless(stack, i))
+    if (gt_frame_kinds(stack, i) & GT_FRAME_NAMELESS)
         named = outermost_but(stack, i, GT_FRAME_START | GT_FRAME_SKIP);
     return named ? named : i;
 }

@@ -277,14 +277,13 @@ static bool is_of_python(const char *function)
 }
 
 /*
- * Whether the frame has no name, and its module has Python's interpreter in it, as another frame of
+ * Whether the module of a frame without a name has Python's interpreter in it, as another frame of
  * the stack shows: a stripped interpreter, or a program that is linked with one.
  */
-static bool is_in_interpreter(const struct gt_callers *stack, uint32_t i,
-                              const struct module *module)
+static bool is_in_interpreter(const struct gt_callers *stack, const struct module *module)
 {
     bool found = false;
-    if (!module || !strstr(stack->frame[i].func, "+0x"))
+    if (!module)
         return false;
     for (uint32_t k = 0; k < stack->n && !found; k++)
         found = is_of_python(stack->frame[k].func) && module_at(stack, k) == module;
@@ -298,6 +297,13 @@ static bool may_be_interpreter(const struct module *module)
     return !name || module->own || strncmp(name, "/lib", 4) == 0;
 }
 
+static unsigned nameless_kinds(const char *function)
+{
+    if (strncmp(function, "0x", 2) == 0)
+        return GT_FRAME_NAMELESS | GT_FRAME_UNKNOWN;
+    return strstr(function, "+0x") ? GT_FRAME_NAMELESS : 0;
+}
+
 static unsigned find_kinds(const struct gt_where *frame, const struct module *module)
 {
     bool python = may_be_interpreter(module), begins = strncmp(frame->func, "PyInit_", 7) == 0;
@@ -308,7 +314,7 @@ static unsigned find_kinds(const struct gt_where *frame, const struct module *mo
         [PYTHON_FUNCTION] = python && !begins ? frame->func : "", /* that one a program defines */
         [PYTHON_SOURCE] = python ? frame->file : "",
         [JVM_FUNCTION] = module && strstr(module->path, "/libjvm.") ? frame->func : ""};
-    unsigned kinds = strncmp(frame->func, "0x", 2) == 0 ? GT_FRAME_NAMELESS : 0;
+    unsigned kinds = nameless_kinds(frame->func);
     for (size_t i = 0; i < all.rules; i++) {
         const char *subject = subjects[all.rule[i].subject];
         if ((kinds | all.rule[i].kinds) != kinds && *subject &&
@@ -330,7 +336,8 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
     if (!*slot)
         *slot = 1 + find_kinds(frame, module);
     unsigned kinds = (unsigned)*slot - 1;
-    return is_in_interpreter(stack, i, module) ? kinds | GT_FRAME_SKIP : kinds;
+    bool skip = kinds & GT_FRAME_NAMELESS && is_in_interpreter(stack, module);
+    return skip ? kinds | GT_FRAME_SKIP : kinds;
 }
 
 bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i)
@@ -348,7 +355,7 @@ bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i)
 {
     enum { WRAPS = GT_FRAME_SKIP | GT_FRAME_START | GT_FRAME_LOOP };
     unsigned kinds = gt_frame_kinds(stack, i);
-    return kinds & GT_FRAME_OWN || !(kinds & (WRAPS | GT_FRAME_LIBRARY | GT_FRAME_NAMELESS));
+    return kinds & GT_FRAME_OWN || !(kinds & (WRAPS | GT_FRAME_LIBRARY | GT_FRAME_UNKNOWN));
 }
 
 const char *gt_frame_module(const struct gt_callers *stack, uint32_t i)

@@ -8,14 +8,15 @@
 #include "encoder/read/trace.h"
 
 enum gt_frame_kind {
-    GT_FRAME_OWN = 1,       /* the program's own, whatever other rules say */
-    GT_FRAME_SKIP = 2,      /* only wraps the call */
-    GT_FRAME_START = 4,     /* starts the program or a thread */
-    GT_FRAME_LIBRARY = 8,   /* of the system, not the program's */
-    GT_FRAME_LOOP = 16,     /* a library's event loop, which waits for work: never a place */
-    GT_FRAME_IDLE = 32,     /* waits below it are waits for work */
-    GT_FRAME_BUSY = 64,     /* waits below it are never waits for work */
-    GT_FRAME_NAMELESS = 128 /* its code is not known */
+    GT_FRAME_OWN = 1,        /* the program's own, whatever other rules say */
+    GT_FRAME_SKIP = 2,       /* only wraps the call */
+    GT_FRAME_START = 4,      /* starts the program or a thread */
+    GT_FRAME_LIBRARY = 8,    /* of the system, not the program's */
+    GT_FRAME_LOOP = 16,      /* a library's event loop, which waits for work: never a place */
+    GT_FRAME_IDLE = 32,      /* waits below it are waits for work */
+    GT_FRAME_BUSY = 64,      /* waits below it are never waits for work */
+    GT_FRAME_NAMELESS = 128, /* its function's name is not known: "pigz+0x11322" */
+    GT_FRAME_UNKNOWN = 256   /* nor is its module: "0x7f12" */
 };
 
 /* The kinds of a frame, or-ed. i: index in the stack, from 1 on: frame 0 is the call itself. */
