@@ -629,6 +629,38 @@ def test_who_passes_work_on_is_idle(traced):
     assert [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- add ")], report("top", trace)
 
 
+def built_without_symbols(directory, scenario):
+    """`purposes` as a library without symbols, called by a program; and rules that say that it is a library."""
+    library = proc.compile(SOURCES / "places/purposes.c", directory / "libpurposes.so", "-shared", "-fPIC", "-fvisibility=hidden", "-DLIBRARY", "-s")
+    (directory / "rules").write_text("library module /libpurposes\\.so$\n")
+    text = "void purposes_run(const char *); int main(int n, char **argv) { purposes_run(argv[n - 1]); return 0; }\n"
+    program = proc.compile(text, directory / "prog", library, f"-Wl,-rpath,{directory}")
+    return [program, scenario], {"GOTRACE_FRAMES": directory / "rules"}
+
+
+@pytest.mark.parametrize("symbols", [True, False])
+def test_purposes_of_one_place_are_judged_apart(tmp_path, symbols):
+    """A worker waits for work, for answers and for a time through one function each, or one library: only the first is idle."""
+    if symbols:
+        argv, env = [proc.compile(SOURCES / "places/purposes.c", tmp_path / "prog"), "wrapper"], None
+    else:
+        argv, env = built_without_symbols(tmp_path, "wrapper")
+    trace = proc.traced(argv, tmp_path / "t.out").ok().trace
+    everything = report("top", trace, env=env)
+    rows = {place.split(" <- ")[0]: count for _, count, _, place in top(trace, "--kind=sync", env=env) if "pthread_cond_" in place}
+    assert rows.keys() == {"pthread_cond_wait", "pthread_cond_timedwait"}, everything
+    assert all(40 <= count < 80 for count in rows.values()), everything  # 40 each, but for spurious wake-ups
+    assert "pthread_cond_wait <- " in IDLE.search(everything)[3], everything
+
+
+def test_threads_of_a_trampoline_are_not_alike(tmp_path):
+    """A reader that waits for room, and workers, begin in one routine without a name: the reader's waits are not idle."""
+    program = proc.compile(SOURCES / "places/purposes.c", tmp_path / "prog", "-s")
+    trace = proc.traced([program, "trampoline"], tmp_path / "t.out").ok().trace
+    everything = report("top", trace)
+    assert any(place.startswith("pthread_cond_timedwait <- prog+0x") for _, _, _, place in top(trace, "--kind=sync")), everything
+
+
 @pytest.mark.measured
 @pytest.mark.parametrize("mode, why", [("deadlock", "mutex"), ("missed", "cond")])
 def test_what_hangs_is_not_idle(traced, mode, why):

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_FRAMES = 64 }; /* frames of a place */
+
 unsigned gt_place_frames = 1;
 
 /* A place. Callers of gt_site_of get a pointer to its first frame. */
@@ -105,16 +107,27 @@ static uint32_t named_instead_of(const struct gt_callers *stack, uint32_t i)
     return named ? named : i;
 }
 
-uint32_t gt_site_index(const struct gt_callers *stack)
+/* The frame with the program's own code, or of Python's library that it calls; or stack->n. */
+static uint32_t first_told(const struct gt_callers *stack)
 {
-    if (!stack || stack->n < 2)
-        return 0;
     uint32_t i = first_own(stack, 1);
     if (i < stack->n)
         return named_instead_of(stack, i);
     i = first_lambda(stack);
-    i = i < stack->n ? i : first_python(stack);
+    return i < stack->n ? i : first_python(stack);
+}
+
+uint32_t gt_site_index(const struct gt_callers *stack)
+{
+    if (!stack || stack->n < 2)
+        return 0;
+    uint32_t i = first_told(stack);
     return i < stack->n ? i : outermost(stack);
+}
+
+bool gt_is_of_libraries(const struct gt_callers *stack)
+{
+    return stack->n > 1 && first_told(stack) == stack->n;
 }
 
 /* Places -------------------------------------------------------------------------------------- */
@@ -170,10 +183,9 @@ bool gt_is_taken_and_given(const struct gt_callers *waits, const struct gt_calle
 static const struct gt_where *find_place(const struct gt_callers *stack, uint32_t i,
                                          unsigned callers, bool line)
 {
-    enum { MOST = 64 };
-    struct gt_where frames[MOST];
+    struct gt_where frames[MOST_FRAMES];
     uint32_t n = 0, most = callers < gt_place_frames ? gt_place_frames : callers + 1;
-    for (; i < stack->n && n < most && n < MOST; i = gt_site_caller(stack, i))
+    for (; i < stack->n && n < most && n < MOST_FRAMES; i = gt_site_caller(stack, i))
         frames[n++] = frame_of(stack, i);
     frames[0].line = line ? frames[0].line : 0;
     return intern(frames, n);
@@ -188,6 +200,19 @@ static const struct gt_where *find_site(const struct gt_callers *stack)
 const struct gt_where *gt_site_with(const struct gt_callers *stack, unsigned callers)
 {
     return find_place(stack, gt_site_index(stack), callers, true);
+}
+
+const struct gt_where *gt_purpose_of(const struct gt_callers *stack)
+{
+    struct gt_where frames[MOST_FRAMES];
+    uint32_t n = 0;
+    if (stack->n < 2)
+        return NULL;
+    if (!gt_is_of_libraries(stack))
+        return gt_site_with(stack, MOST_FRAMES);
+    for (; n + 1 < stack->n && n < MOST_FRAMES; n++)
+        frames[n] = frame_of(stack, n + 1);
+    return intern(frames, n);
 }
 
 const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame,

@@ -19,6 +19,18 @@ const struct gt_where *gt_site_of(const struct gt_callers *stack);
 const struct gt_where *gt_site_with(const struct gt_callers *stack, unsigned callers);
 
 /*
+ * Whether none of the stack's code is the program's own, or of Python's library: all callers may
+ * share its place.
+ */
+bool gt_is_of_libraries(const struct gt_callers *stack);
+
+/*
+ * The place and all that tells what is waited for there: all of the program's functions that called
+ * it; or, if the stack is of libraries only, all frames. NULL: there is no caller.
+ */
+const struct gt_where *gt_purpose_of(const struct gt_callers *stack);
+
+/*
  * The place of the function that runs in that frame of the stack: without a line, and in any code.
  */
 const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame,

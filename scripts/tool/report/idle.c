@@ -19,9 +19,12 @@ void gt_idle_option(const char *value)
         gt_frames_rule(GT_FRAME_IDLE, value, "--idle");
 }
 
-static bool is_idle_place(uint64_t place)
+/* What is waited for decides; if that was not judged, the place. */
+static bool is_idle(struct gt_idle_keys key)
 {
-    const struct gt_verdict *v = (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, place);
+    const struct gt_verdict *v = (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, key.purpose);
+    if (!v || !(v->idle || v->not_idle))
+        v = (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, key.place);
     return v && v->idle > v->not_idle;
 }
 
@@ -31,7 +34,7 @@ static int by_thread(const void *a, const void *b)
     return x->thread->g < y->thread->g ? -1 : x->thread->g > y->thread->g;
 }
 
-/* Judges thread by thread. A place is idle if more waits there are idle than not. */
+/* Judges thread by thread. A purpose is idle if more waits for it are idle than not. */
 void gt_idle_decide(const struct gt_trace *trace)
 {
     gt_idle.trace = trace;
@@ -51,7 +54,7 @@ void gt_idle_decide(const struct gt_trace *trace)
     free(list);
     for (const struct gt_visits *v = gt_idle.first; v; v = v->next) {
         uint64_t *ns = gt_idle_item_of(&idle_ns, v->thread->g, GT_KINDS * sizeof *ns);
-        ns[v->kind] += is_idle_place(v->place) ? v->ns : 0;
+        ns[v->kind] += is_idle(v->key) ? v->ns : 0;
     }
 }
 
@@ -59,7 +62,7 @@ bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
 {
     if (gt_idle.off || kind == GT_RUNNING || kind == GT_SCHED || !stack || !stack->n)
         return false;
-    return is_idle_place(gt_idle_place_of(stack, kind));
+    return is_idle(gt_idle_keys_of(stack, kind));
 }
 
 /* Whether its wait when the trace ends is never idle, whatever its place. */
@@ -100,7 +103,7 @@ void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, ui
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))
 {
     for (const struct gt_visits *v = gt_idle.first; v; v = v->next) {
-        if (is_idle_place(v->place) && of(v->thread))
+        if (is_idle(v->key) && of(v->thread))
             gt_idle_sum_add(sum, v->stack, v->count, v->ns);
     }
 }

@@ -1,7 +1,10 @@
 /*
  * Idle or blocked: a thread that waits at its resting place holds nobody up. It waits there for
  * work, for the next request, or for its period to be over. Whether a place is one follows from the
- * shape of all waits of its threads:
+ * shape of all waits of its threads. Through one place threads may wait for several purposes, as
+ * through a program's own wrapper of pthread_cond_wait, or through an interpreter. So each chain of
+ * callers is judged by itself, but rule 6 counts what threads of all chains give to each other. If
+ * no code on the stack is the program's own, the whole stack is such a chain.
  *
  *   1. The call can wait for work: a condition variable, semaphore or futex, a queue, poll and
  *      the like, a read, a sleep. But the main thread waits for results on the first three. Never
@@ -13,7 +16,9 @@
  *      has made one thread and waits for it all its life.
  *   3. If a thread comes back to several such places, it rests at the one nearest to its loop,
  *      rather than inside a request. The loop is the function in which the thread stays between
- *      its waits. Nothing tells the loop of a thread that waits at one place only.
+ *      its waits. Nothing tells the loop of a thread that waits at one place only, nor that of
+ *      waits below one function of a library. Of those the thread rests at the longest one, rather
+ *      at one that other threads end: the others may be for a lock of the library's, or for a time.
  *   4. A wait deep below the loop may be a request's own input or sleep. If another thread of the
  *      trace ended the wait, rule 6 decides. Otherwise depth decides: such a place is not idle if
  *      most of its waits ended without a known waker. A pool may have any number of layers above
@@ -28,6 +33,7 @@
  *      it wakes others. A wake-up gives back a slot, or a turn, if the waker has the waiter's
  *      routine and got the slot when it waited there. A thread waits long for a slot only while
  *      others have all slots. A queue's lock that workers hand on for a moment is no slot.
+ *      A routine that only calls another function tells nothing: see gt_idle_role_of.
  *   7. Instead of 2: waits at the place, and at places as near to the loop, are nearly all of the
  *      thread's life. Example: a housekeeping thread that a timer wakes. But if another thread or
  *      process waits for the thread's end meanwhile, it waits for these timeouts, too. The user
@@ -61,6 +67,9 @@ bool gt_is_idle_at_end(const struct gt_thread_state *t);
 
 /* Whether the call can wait for work: input, events, a condition variable; no lock, no sleep. */
 bool gt_waits_for_input(const char *call);
+
+/* Whether the call is the rest of a thread of OpenMP between two regions. It has no caller. */
+bool gt_is_parked(const char *call);
 
 /* The idle part of a thread's time in that state, in ns. */
 uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind);

@@ -71,7 +71,7 @@ static bool has_slots(const struct gt_verdict *its)
 /* How often the thread got something other than work at the place. */
 static uint64_t answers_of(const struct gt_visits *v)
 {
-    return v->answers + (v->peers && has_slots(gt_idle_verdict_of(v->place)) ? v->peers : 0);
+    return v->answers + (v->peers && has_slots(gt_idle_verdict_of(v->key.place)) ? v->peers : 0);
 }
 
 /*
@@ -107,10 +107,24 @@ static bool is_announced(const struct gt_visits *read, const struct gt_visits *e
            read->ns * 100 < events->ns * (100 - LIFE_PERCENT);
 }
 
+/* Whether both waits are somewhere below one function of a library, which tells no depth. */
+static bool is_below_one(const struct gt_visits *a, const struct gt_visits *b)
+{
+    return gt_is_of_libraries(a->stack) && gt_is_of_libraries(b->stack) &&
+           gt_site_of(a->stack) == gt_site_of(b->stack);
+}
+
+/* Whether it is a wait for another thread that mostly none ends: it is rather for a time. */
+static bool is_timer(const struct gt_visits *v)
+{
+    return v->way == GT_WAY_WORK && v->kind == GT_SYNC && v->woken * 2 < v->ended;
+}
+
 /*
  * Whether the thread rests at a rather than at b, if only at one of them. It rests rather in a wait
  * than in a sleep or in a read that does not wait. Next counts which place is nearer to its loop,
- * then where it gets fewer answers.
+ * then where it gets fewer answers. Below one function of a library, as of an interpreter, it rests
+ * where it waits longest: other waits there may be for a lock of the library's.
  */
 static bool is_nearer(const struct gt_visits *a, const struct gt_visits *b)
 {
@@ -120,6 +134,8 @@ static bool is_nearer(const struct gt_visits *a, const struct gt_visits *b)
         return is_announced(b, a);
     if (below_loop(a) != below_loop(b))
         return below_loop(a) < below_loop(b);
+    if (is_below_one(a, b))
+        return is_timer(a) == is_timer(b) ? a->ns > b->ns : is_timer(b);
     return answers_of(b) * a->count > answers_of(a) * b->count + a->count * b->count / 2;
 }
 
@@ -294,13 +310,16 @@ void gt_idle_judge_thread(struct gt_visits *const *its, size_t n)
     const struct gt_visits *home = home_of(its, n), *intake = intake_of(its, n);
     for (size_t i = 0; i < n; i++) {
         const struct gt_visits *v = its[i];
-        struct gt_verdict *verdict = gt_idle_verdict_of(v->place);
+        struct gt_verdict *place = gt_idle_verdict_of(v->key.place);
+        struct gt_verdict *purpose = gt_idle_verdict_of(v->key.purpose);
         unsigned kinds = gt_idle_kinds_on(v->stack);
         bool idle = nearest && is_returned_to(v) && !is_nearer(nearest, v);
         bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && v->way != GT_WAY_NEVER;
         ruled |= v->way == GT_WAY_PARKED || v == intake || is_unused(v, n) ||
                  (intake && is_above(v, intake)) || (home && is_for_life(v) && !is_nearer(home, v));
-        if (is_repeated(v) || ruled)
-            *(idle || ruled ? &verdict->idle : &verdict->not_idle) += v->count;
+        if (is_repeated(v) || ruled) {
+            *(idle || ruled ? &place->idle : &place->not_idle) += v->count;
+            *(idle || ruled ? &purpose->idle : &purpose->not_idle) += v->count;
+        }
     }
 }

@@ -17,9 +17,10 @@ enum { TOGETHER_NS = 100000 };
 struct gt_idle gt_idle;
 
 static struct {
-    struct gt_worker **worker;  /* by thread number; or NULL */
-    size_t workers;             /* room in `worker` */
-    struct gt_memo first_waker; /* by two roles: the role that woke the other first */
+    struct gt_worker **worker; /* by thread number; or NULL */
+    size_t workers;            /* room in `worker` */
+    struct gt_memo visits;     /* by thread and purpose */
+    struct gt_memo turns;      /* by thread and place */
 } all;
 
 void *gt_idle_item_of(struct gt_memo *memo, uint64_t key, size_t size)
@@ -30,16 +31,27 @@ void *gt_idle_item_of(struct gt_memo *memo, uint64_t key, size_t size)
     return (void *)(uintptr_t)*slot;
 }
 
-struct gt_verdict *gt_idle_verdict_of(uint64_t place)
+struct gt_verdict *gt_idle_verdict_of(uint64_t key)
 {
-    return gt_idle_item_of(&gt_idle.verdicts, place, sizeof(struct gt_verdict));
+    return gt_idle_item_of(&gt_idle.verdicts, key, sizeof(struct gt_verdict));
+}
+
+static struct gt_turns *turns_of(uint64_t place, uint64_t g)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.turns, gt_hash_mix(place, g)));
+    if (!*slot) {
+        *slot = (uintptr_t)gt_need(calloc(1, sizeof(struct gt_turns)));
+        gt_idle_verdict_of(place)->threads++;
+    }
+    return (void *)(uintptr_t)*slot;
 }
 
 static struct gt_visits *visits_of(const struct gt_span *span)
 {
-    uint64_t place = gt_idle_place_of(span->stack, span->kind), g = span->thread->g;
+    struct gt_idle_keys key = gt_idle_keys_of(span->stack, span->kind);
+    uint64_t g = span->thread->g;
     const char *call = gt_leaf_of(span->stack);
-    struct gt_visits *v = gt_idle_item_of(&gt_idle.visits, gt_hash_mix(place, g), sizeof *v);
+    struct gt_visits *v = gt_idle_item_of(&all.visits, gt_hash_mix(key.purpose, g), sizeof *v);
     if (!v->stack) {
         enum gt_way way = gt_idle_way_of(call);
         *v = (struct gt_visits){.next = gt_idle.first,
@@ -51,13 +63,13 @@ static struct gt_visits *visits_of(const struct gt_span *span)
                                 .joins = gt_role_of(call) == GT_ROLE_JOIN,
                                 .reaps = gt_waits_for_child(call),
                                 .first = span->from,
-                                .place = place};
+                                .turns = turns_of(key.place, g),
+                                .key = key};
         gt_idle.first = v;
         gt_idle.first_seen |= g == 1;
         gt_idle.older |= g != 1 && !span->thread->maker && !gt_idle_is_main(span->stack);
         gt_idle.accepts |= gt_is_accept(call);
         gt_idle.connects |= gt_is_connect(call);
-        gt_idle_verdict_of(place)->threads++;
     }
     return v;
 }
@@ -100,46 +112,8 @@ static void note_end(const struct gt_span *span)
         by->last->awaited += by->to - (span->from > by->from ? span->from : by->from);
 }
 
-static uint64_t find_role(const struct gt_thread_state *t)
-{
-    bool told = *t->routine && !(t->its && t->its->n &&
-                                 gt_frame_kinds(t->its, 0) & (GT_FRAME_START | GT_FRAME_SKIP));
-    return told ? (uintptr_t)t->routine : t->g;
-}
-
-/*
- * The role of a thread. Threads with one routine are alike, unless a library starts all threads in
- * that routine.
- */
-static uint64_t role_of(const struct gt_thread_state *t)
-{
-    struct gt_worker *w = gt_idle_worker_of(t);
-    if (w->routine != t->routine) {
-        w->routine = t->routine;
-        w->role = find_role(t);
-    }
-    return w->role;
-}
-
-/*
- * Whether the waiter got an answer or room in a queue, but no work. The waker is a thread that it
- * created, or of a role that the waiter's role woke first. A thread that reports to its creator
- * that it has started proves nothing here. For two threads of one role see note_peer.
- */
-static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
-{
-    uint64_t its = role_of(waits), other = role_of(by);
-    if (by->maker == waits)
-        return true;
-    uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
-    uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
-    if (!*first)
-        *first = other;
-    return *first == its;
-}
-
 /* The thread gave at `at` what it had, to one waiter or to all that waited. */
-static void give(struct gt_verdict *its, struct gt_visits *giver, uint64_t at)
+static void give(struct gt_verdict *its, struct gt_turns *giver, uint64_t at)
 {
     if (giver->gave && !giver->got && at < giver->gave + TOGETHER_NS)
         return;
@@ -157,12 +131,13 @@ static void give(struct gt_verdict *its, struct gt_visits *giver, uint64_t at)
 static bool note_peer(struct gt_visits *v, const struct gt_span *span)
 {
     uint64_t at = span->from + span->ns, g = span->by->g;
-    struct gt_visits *giver =
-        (void *)(uintptr_t)gt_memo_find(&gt_idle.visits, gt_hash_mix(v->place, g));
-    bool alike = role_of(span->thread) == role_of(span->by) ||
-                 (giver && role_of(span->thread) == span->thread->g);
+    struct gt_turns *turns = v->turns,
+                    *giver =
+                        (void *)(uintptr_t)gt_memo_find(&all.turns, gt_hash_mix(v->key.place, g));
+    bool alike = gt_idle_role_of(span->thread) == gt_idle_role_of(span->by) ||
+                 (giver && gt_idle_role_of(span->thread) == span->thread->g);
     if (alike) {
-        struct gt_verdict *its = gt_idle_verdict_of(v->place);
+        struct gt_verdict *its = gt_idle_verdict_of(v->key.place);
         if (giver)
             give(its, giver, at);
         v->peers++;
@@ -171,10 +146,10 @@ static bool note_peer(struct gt_visits *v, const struct gt_span *span)
         its->named += span->waker && gt_idle_kinds_on(span->waker) & GT_FRAME_BUSY;
         its->given_back += span->waker && gt_is_taken_and_given(v->stack, span->waker);
         its->paired += giver && giver->had;
-        its->outside += v->gave && span->from > v->gave ? span->from - v->gave : 0;
+        its->outside += turns->gave && span->from > turns->gave ? span->from - turns->gave : 0;
     }
-    v->got = at;
-    v->gave = 0;
+    turns->got = at;
+    turns->gave = 0;
     return alike;
 }
 
@@ -235,6 +210,10 @@ void gt_idle_note(const struct gt_span *span)
     struct gt_visits *v = is_at(w->last, span)     ? w->last
                           : is_at(w->before, span) ? w->before
                                                    : visits_of(span);
+    if (w->last != v || v->stack != span->stack)
+        gt_idle_note_begin(span->thread, span->stack);
+    if (span->waker)
+        gt_idle_note_begin(span->by, span->waker);
     v->count++;
     v->ns += span->ns;
     v->last = span->from;
@@ -246,7 +225,8 @@ void gt_idle_note(const struct gt_span *span)
         v->handed++;
     } else if (span->by && v->way == GT_WAY_WORK) {
         bool alike = note_peer(v, span);
-        v->answers += alike ? span->by->maker == span->thread : is_answer(span->thread, span->by);
+        v->answers +=
+            alike ? span->by->maker == span->thread : gt_idle_is_answer(span->thread, span->by);
     }
     v->ended += span->ended;
     v->woken += span->by != NULL;

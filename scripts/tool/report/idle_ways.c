@@ -13,6 +13,7 @@ static struct {
     struct gt_memo own, kinds; /* of a stack: its own functions, its kinds, each + 1 */
     struct gt_memo common;     /* own functions common to two stacks, + 1 */
     struct gt_memo ways;       /* of a call, + 1 */
+    struct gt_memo purposes;   /* of a stack: see gt_purpose_of */
 } all;
 
 /* The call ------------------------------------------------------------------------------------ */
@@ -54,6 +55,11 @@ bool gt_waits_for_input(const char *call)
 {
     enum gt_way way = gt_idle_way_of(call);
     return way == GT_WAY_WORK || way == GT_WAY_EVENTS || way == GT_WAY_LISTEN;
+}
+
+bool gt_is_parked(const char *call)
+{
+    return gt_idle_way_of(call) == GT_WAY_PARKED;
 }
 
 /* Stacks -------------------------------------------------------------------------------------- */
@@ -122,14 +128,25 @@ unsigned gt_idle_kinds_on(const struct gt_callers *stack)
 }
 
 /*
- * The key of a place. One line may wait for work and for a lock, so the call, its kind and BUSY are
- * part of it.
+ * The key of a place or a purpose. One line may wait for work and for a lock, so the call, its kind
+ * and BUSY are part of it.
  */
-uint64_t gt_idle_place_of(const struct gt_callers *stack, enum gt_kind kind)
+static uint64_t key_of(const struct gt_callers *stack, enum gt_kind kind,
+                       const struct gt_where *place)
 {
-    uint64_t site = gt_hash_mix(0, (uintptr_t)gt_site_of(stack));
+    uint64_t site = gt_hash_mix(0, (uintptr_t)place);
     uint64_t busy = gt_idle_kinds_on(stack) & GT_FRAME_BUSY;
     return gt_hash_mix(gt_hash_mix(site, (uintptr_t)gt_leaf_of(stack)), busy | kind);
+}
+
+struct gt_idle_keys gt_idle_keys_of(const struct gt_callers *stack, enum gt_kind kind)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.purposes, stack->number));
+    if (!*slot)
+        *slot = (uintptr_t)gt_purpose_of(stack);
+    const struct gt_where *purpose = (void *)(uintptr_t)*slot;
+    const struct gt_where *place = gt_is_of_libraries(stack) ? purpose : gt_site_of(stack);
+    return (struct gt_idle_keys){key_of(stack, kind, place), key_of(stack, kind, purpose)};
 }
 
 bool gt_idle_is_main(const struct gt_callers *stack)

@@ -1,0 +1,116 @@
+/* Which threads are alike: see idle_private.h. */
+#include "idle_private.h"
+
+#include "frame_code.h"
+
+#include "encoder/base/hash.h"
+#include "encoder/read/need.h"
+
+/*
+ * A routine. The routine of a trampoline only calls what the thread is for: always from one line.
+ */
+struct routine {
+    const char *func; /* the frame of its calls; NULL: none seen */
+    uint64_t line, pc;
+    bool works; /* it waits itself, or calls from several lines: no trampoline */
+};
+
+static struct {
+    struct gt_memo routines;    /* by the routine's name */
+    struct gt_memo first;       /* by routine and the function that it called: a thread */
+    struct gt_memo seen;        /* by thread and stack */
+    struct gt_memo first_waker; /* by two roles: the role that woke the other first */
+} all;
+
+/* Whether the routine tells anything. A library may start all threads in one of its own. */
+static bool is_told(const struct gt_thread_state *t)
+{
+    unsigned kinds = t->its && t->its->n ? gt_frame_kinds(t->its, 0) : 0;
+    return *t->routine && !(kinds & (GT_FRAME_START | GT_FRAME_SKIP));
+}
+
+/* The next frame of the program's own code below frame i, nearer to the call; 0: none. */
+static uint32_t next_own(const struct gt_callers *stack, uint32_t i)
+{
+    while (i-- > 1) {
+        if (gt_frame_is_own(stack, i))
+            return i;
+    }
+    return 0;
+}
+
+/* The frame of the thread's routine. */
+static uint32_t routine_on(const struct gt_callers *stack)
+{
+    uint32_t i = stack->n - 1;
+    while (i > 0 && gt_frame_kinds(stack, i) & GT_FRAME_START)
+        i--;
+    return i;
+}
+
+static struct routine *routine_of(const struct gt_thread_state *t)
+{
+    return gt_idle_item_of(&all.routines, (uintptr_t)t->routine, sizeof(struct routine));
+}
+
+/* The first thread that is known to do the same. */
+static const struct gt_thread_state *first_like(const struct gt_thread_state *t)
+{
+    for (const struct gt_worker *w; (w = gt_idle_worker_of(t))->like; t = w->like)
+        ;
+    return t;
+}
+
+/* Notes that both threads do the same. */
+static void unite(const struct gt_thread_state *a, const struct gt_thread_state *b)
+{
+    a = first_like(a);
+    b = first_like(b);
+    if (a != b)
+        gt_idle_worker_of(a->g < b->g ? b : a)->like = a->g < b->g ? a : b;
+}
+
+void gt_idle_note_begin(const struct gt_thread_state *t, const struct gt_callers *stack)
+{
+    uint64_t *seen =
+        gt_need(gt_memo_at(&all.seen, (uint64_t)t->number << 32 | (stack->number + 1)));
+    if (*seen || !stack->n || !is_told(t))
+        return;
+    *seen = 1;
+    struct routine *its = routine_of(t);
+    uint32_t i = routine_on(stack), next = next_own(stack, i);
+    const struct gt_where *frame = &stack->frame[i];
+    if (!its->func)
+        *its = (struct routine){frame->func, frame->line, frame->pc, false};
+    its->works |= !next || !gt_frame_is_own(stack, i) || its->func != frame->func ||
+                  its->line != frame->line || its->pc != frame->pc;
+    if (!next)
+        return;
+    uint64_t key =
+        gt_hash_mix(gt_hash_mix(0, (uintptr_t)t->routine), (uintptr_t)stack->frame[next].func);
+    uint64_t *first = gt_need(gt_memo_at(&all.first, key));
+    if (*first)
+        unite(t, (void *)(uintptr_t)*first);
+    else
+        *first = (uintptr_t)t;
+}
+
+uint64_t gt_idle_role_of(const struct gt_thread_state *t)
+{
+    if (!is_told(t))
+        return t->g;
+    const struct routine *its = routine_of(t);
+    return its->works || !its->func ? (uintptr_t)t->routine : first_like(t)->g;
+}
+
+bool gt_idle_is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
+{
+    uint64_t its = gt_idle_role_of(waits), other = gt_idle_role_of(by);
+    if (by->maker == waits)
+        return true;
+    uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
+    uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
+    if (!*first)
+        *first = other;
+    return *first == its;
+}
