@@ -120,6 +120,7 @@ def test_workers_are_idle(built, traced):
         assert len([ns for ns in idle if ns >= 0.95 * 30e6]) == 3, idle
     report = reports.report(result.trace, "top")
     assert [place["what"] for place in report["idle"]["places"]] == ["omp idle"], report
+    assert not [row for row in report["waits"] if row["place"] == "omp idle"], report  # until it has a CPU, it is in the region
     first = report["waits"][0]["place"]
     assert re.fullmatch(LEAVES[compiler]["end"] + r" <- loop\S* \(openmp\.c:\d+\)", first), report
 

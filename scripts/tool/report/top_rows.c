@@ -22,12 +22,27 @@ static struct gt_top_row *row_at(struct gt_top_rows *rows, uint64_t key)
     return &rows->row[*slot - 1];
 }
 
+/*
+ * The stack that says what the span belongs to. A thread of OpenMP rests without a caller; once it
+ * is woken, it belongs to the region that woke it.
+ */
+static const struct gt_callers *stack_of(struct gt_top *top, const struct gt_span *span)
+{
+    if (!span->stack || !gt_is_parked(gt_leaf_of(span->stack)))
+        return span->stack;
+    uint64_t *region = gt_need(gt_memo_at(&top->regions, span->thread->g));
+    if (span->kind != GT_SCHED)
+        *region = (uintptr_t)span->waker;
+    return span->kind == GT_SCHED && *region ? (void *)(uintptr_t)*region : span->stack;
+}
+
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
 {
+    const struct gt_callers *stack = stack_of(top, span);
     uint64_t ns = top->preempted ? span->waker_off : span->ns;
     if (!(top->kinds & 1u << span->kind) || (top->preempted && !ns))
         return false;
-    uint64_t number = span->stack ? span->stack->number : 0;
+    uint64_t number = stack ? stack->number : 0;
     uint64_t g = top->by_thread ? span->thread->g : 0;
     uint64_t waker = top->wakers && span->waker ? span->waker->number : 0;
     struct gt_top_row *row = row_at(span->ended ? &top->over : &top->cut,
@@ -38,7 +53,7 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
     row->owned |= !span->ended && (span->thread->at_end || span->thread->awaited);
     row->thread = top->by_thread ? span->thread : NULL;
     row->kind = span->kind;
-    row->stack = span->stack;
+    row->stack = stack;
     row->ns += ns;
     row->count++;
     row->longest = ns > row->longest ? ns : row->longest;
