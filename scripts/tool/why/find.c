@@ -185,14 +185,19 @@ static double part_of_input(const struct gt_why *why)
     return (double)rest / (double)why->path.ns;
 }
 
-/* The part of the path that lies in waits for input, or in threads that come back to such waits. */
+/*
+ * The part of the path that lies in waits for input, or in threads that come back to such waits. If
+ * the path's last thread is one of these, it also hands its input to threads that wait for work.
+ */
 static double part_of_loops(const struct gt_why *why)
 {
     const struct gt_loops *loops = &why->loops;
+    uint32_t own = loops->of[why->thread];
+    bool all = own != GT_NOBODY && gets_input(why, &loops->at[own]);
     double input = part_of_input(why), its = 0;
     for (size_t i = 0; i < why->graph.lanes; i++) {
         const struct gt_loop *loop = loops->of[i] != GT_NOBODY ? &loops->at[loops->of[i]] : NULL;
-        its += loop && gets_input(why, loop) ? (double)why->path.by_thread[i] : 0;
+        its += loop && (all || gets_input(why, loop)) ? (double)why->path.by_thread[i] : 0;
     }
     its /= (double)why->path.ns;
     return input > its ? input : its;
@@ -241,7 +246,7 @@ static enum gt_reading read_as(const struct gt_why *why)
 {
     const struct gt_thread_state *last = why->graph.lane[why->thread].thread;
     uint32_t own = why->loops.of[why->thread];
-    bool lives = last->state != GT_G_NONE, input = false;
+    bool lives = last->state != GT_G_NONE, input = why->loops.accepts;
     for (size_t i = 0; i < why->loops.n; i++)
         input |= gets_input(why, &why->loops.at[i]);
     if (why->as != GT_AS_FOUND)

@@ -8,10 +8,14 @@
 
 #include <string.h>
 
+/* Of the interval: as long as a thread of a server may need to end, once it is told. */
+enum { SOON_PART = 20 };
+
 struct life {
     bool connects, accepts;
     bool waits;      /* until the recording ends */
     bool rests_last; /* its last wait was one for input or work */
+    uint64_t rested; /* when the last such wait ended */
 };
 
 struct waits {
@@ -33,6 +37,7 @@ static struct life life_of(const struct gt_graph *graph, uint32_t thread)
         life.accepts |= gt_is_accept(call);
         life.rests_last =
             (s->kind == GT_NETWORK || s->kind == GT_SYNC) && gt_graph_is_idle(graph, s);
+        life.rested = life.rests_last ? s->to : life.rested;
         last = s->spot;
     }
     gt_cursor_close(&c);
@@ -57,18 +62,21 @@ static bool end_together(const struct gt_loops *loops, const struct gt_graph *gr
 
 /*
  * Whether the thread has come to the end of its work. A thread that another thread stops was
- * waiting for input then, and so were others like it. No thread stops one that asks others.
+ * waiting for input then, and so were others like it. A thread of a server may then still close
+ * connections, and wait for others. No thread stops one that asks others.
  */
 static bool is_done(const struct gt_loops *loops, const struct gt_graph *graph, uint32_t thread)
 {
+    const struct gt_lane *lane = &graph->lane[thread];
     uint32_t loop = loops->of[thread];
-    if (graph->lane[thread].stopped)
+    if (lane->stopped)
         return false;
     if (loop == GT_NOBODY)
         return true;
     struct life life = life_of(graph, thread);
-    return (life.connects && !life.accepts) || !life.rests_last ||
-           !end_together(loops, graph, loop);
+    uint64_t soon = life.rested + (loops->to - loops->from) / SOON_PART;
+    bool stopped = life.rests_last || (loops->accepts && soon >= lane->until);
+    return (life.connects && !life.accepts) || !stopped || !end_together(loops, graph, loop);
 }
 
 /* How long the thread waited for the ends of such threads, and for input. */

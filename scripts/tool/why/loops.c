@@ -13,8 +13,10 @@
 #include <string.h>
 
 enum {
-    LEAST_PIECES = 10, /* of a loop: fewer are no habit */
+    LEAST_PIECES = 10, /* of a loop: fewer are no habit, */
+    FEW_PART = 10,     /* unless they are that part of the work of a program that accepts */
     PLACES_MOST = 8,   /* different places of one thread's rest */
+    TAIL_PART = 20,    /* of a thread's life, and of the interval: to be told to stop */
 };
 
 /* Finding -------------------------------------------------------------------------------------- */
@@ -31,7 +33,8 @@ struct look {
     size_t places;
     uint64_t last_key; /* of the spot and kind that last_section belongs to */
     uint32_t last_section;
-    uint64_t since; /* end of the last rest; 0: there was none */
+    uint64_t since; /* end of the last rest; begin of a thread made for input; 0: there was none */
+    bool got_work;  /* then from another thread, as workers do */
 };
 
 /* Whether the thread rests in that step: it waits for input or work. */
@@ -94,9 +97,62 @@ static void look_at(struct look *l, const struct gt_step *s)
         note_piece(l, l->since, s->from);
     gt_lengths_add(&l->its.rest_lengths, to - from);
     l->its.rests++;
-    l->its.alone += s->by == GT_NOBODY;
+    l->its.alone += s->kind == GT_SYNC && s->by == GT_NOBODY;
     note_place(l, s, to - from);
     l->since = s->to;
+    l->got_work = s->kind == GT_SYNC;
+}
+
+/* The end of the first wait for input, if a thread of the program accepts connections. */
+static uint64_t first_input(struct gt_loops *loops, const struct gt_graph *graph)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < graph->lanes && loops->accepts; i++) {
+        struct gt_cursor c = {.graph = graph, .thread = i};
+        const struct gt_step *s = gt_cursor_from(&c, loops->from);
+        while (s && s->to < first && !(s->kind == GT_NETWORK && is_rest(loops, graph, s)))
+            s = gt_cursor_next(&c);
+        first = s && s->to < first ? s->to : first;
+        gt_cursor_close(&c);
+    }
+    return first;
+}
+
+/* Whether the thread was made for what came: its work begins with its life. */
+static bool is_for_input(const struct gt_loops *loops, const struct gt_graph *graph,
+                         uint32_t thread)
+{
+    return graph->lane[thread].begin > loops->input;
+}
+
+/* Whether a thread that was there before the first input ended the wait. */
+static bool is_told(const struct gt_loops *loops, const struct gt_graph *graph,
+                    const struct gt_step *s)
+{
+    return s->kind == GT_SYNC && s->by != GT_NOBODY && !is_for_input(loops, graph, s->by);
+}
+
+/*
+ * When a piece of work ended that began at `since`, if the thread did not rest again. Threads of a
+ * pool that ends with the program wait at last until they are told to end. Not after `since`: there
+ * is no such piece, or the thread only ended then.
+ */
+static uint64_t last_piece_until(const struct gt_loops *loops, const struct gt_graph *graph,
+                                 uint32_t thread, uint64_t since)
+{
+    const struct gt_lane *lane = &graph->lane[thread];
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    uint64_t until = lane->until < loops->to ? lane->until : loops->to;
+    uint64_t tail = (until - lane->begin) / TAIL_PART;
+    bool at_end = until + (loops->to - loops->from) / TAIL_PART >= loops->to;
+    if (!since || loops->input == UINT64_MAX || until < since + tail)
+        return 0;
+    const struct gt_step *s = at_end ? gt_cursor_seek(&c, until) : NULL;
+    while (s && s->to + tail >= until && !is_told(loops, graph, s))
+        s = gt_cursor_seek(&c, s->from);
+    until = s && s->to + tail >= until ? s->from : until;
+    gt_cursor_close(&c);
+    return until;
 }
 
 /* Adds what the thread did to the loop of all threads alike. */
@@ -150,11 +206,16 @@ static void look_at_thread(struct look *l, uint32_t thread)
                      (lane->begin > loops->from ? lane->begin : loops->from);
     l->places = 0;
     l->last_key = UINT64_MAX;
-    l->since = 0;
+    l->since = is_for_input(loops, graph, thread) ? lane->begin : 0;
+    l->got_work = true;
     for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
          s = gt_cursor_next(&c))
         look_at(l, s);
     gt_cursor_close(&c);
+    l->its.rest = l->its.rests ? l->its.rest : l->sections->unknown;
+    uint64_t until = l->got_work ? last_piece_until(loops, graph, thread, l->since) : 0;
+    if (until > l->since)
+        note_piece(l, l->since, until);
     if (l->its.pieces)
         add_thread(l);
     free_lengths(&l->its);
@@ -178,7 +239,10 @@ static bool is_timer(const struct gt_sections *sections, const struct gt_loop *l
 static void choose(struct gt_loops *loops, const struct gt_sections *sections, size_t threads)
 {
     uint32_t *index = gt_need(malloc((loops->n + 1) * sizeof *index));
+    uint64_t work = 0;
     size_t n = 0;
+    for (size_t i = 0; i < loops->n; i++)
+        work += loops->at[i].busy_ns;
     for (size_t i = 0; i < loops->n; i++) {
         struct gt_loop *it = &loops->at[i];
         it->p50 = gt_lengths_percentile(&it->lengths, 500);
@@ -187,7 +251,9 @@ static void choose(struct gt_loops *loops, const struct gt_sections *sections, s
         it->rest_p50 = gt_lengths_percentile(&it->rest_lengths, 500);
         free_lengths(it);
         it->index = (uint32_t)i;
-        if (it->pieces >= LEAST_PIECES && !is_timer(sections, it))
+        bool counts =
+            it->pieces >= LEAST_PIECES || (loops->accepts && it->busy_ns * FEW_PART >= work);
+        if (counts && !is_timer(sections, it))
             loops->at[n++] = *it;
     }
     if (n)
@@ -219,11 +285,12 @@ void gt_loops_find(struct gt_loops *loops, struct gt_sections *sections, uint64_
     memset(loops->of, 0xff, graph->lanes * sizeof *loops->of);
     loops->known = gt_need(calloc(graph->spots + 1, 1));
     loops->rests = gt_need(calloc(graph->spots + 1, 1));
+    find_connections(loops, graph);
+    loops->input = first_input(loops, graph);
     struct look l = {.loops = loops, .sections = sections};
     for (uint32_t i = 0; i < graph->lanes; i++)
         look_at_thread(&l, i);
     choose(loops, sections, graph->lanes);
-    find_connections(loops, graph);
     gt_memo_free(&l.by_key);
 }
 
@@ -246,7 +313,8 @@ void gt_loops_each_piece(struct gt_loops *loops, const struct gt_graph *graph, u
                          gt_piece_fn *fn, void *arg)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    uint64_t since = 0;
+    uint64_t since = is_for_input(loops, graph, thread) ? graph->lane[thread].begin : 0;
+    bool got_work = true;
     for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from <= loops->to;
          s = gt_cursor_next(&c)) {
         if (!is_rest(loops, graph, s))
@@ -254,6 +322,10 @@ void gt_loops_each_piece(struct gt_loops *loops, const struct gt_graph *graph, u
         if (since && s->from > since && !fn(arg, thread, since, s->from))
             break;
         since = s->to;
+        got_work = s->kind == GT_SYNC;
     }
     gt_cursor_close(&c);
+    uint64_t until = got_work ? last_piece_until(loops, graph, thread, since) : 0;
+    if (until > since)
+        fn(arg, thread, since, until);
 }

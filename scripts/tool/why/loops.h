@@ -22,9 +22,9 @@ struct gt_blockage {
 
 /* A loop, or a pool of workers: the threads with one routine that rest at one place. */
 struct gt_loop {
-    uint32_t thread, threads; /* thread: the first one */
-    uint32_t rest, spot;      /* section of the rest, and one place of its waits */
-    uint64_t rests, alone; /* number of waits there; alone: that no thread of the process ended */
+    uint32_t thread, threads;   /* thread: the first one */
+    uint32_t rest, spot;        /* section of the rest, and one place of its waits; unknown: none */
+    uint64_t rests, alone;      /* number of rests; of those for other threads, which none ended */
     uint64_t rest_ns, rest_p50; /* at that place; of all rests */
     uint64_t pieces, busy_ns, life_ns;
     uint64_t p50, p95, p99, longest, longest_at;
@@ -40,8 +40,9 @@ struct gt_loops {
     uint32_t *of;           /* by thread: index in `at`, or GT_NOBODY */
     uint8_t *known, *rests; /* by spot: a bit for each kind; whether waits there are rests */
     uint64_t from, to;
-    bool accepts;  /* some call accepts connections */
-    bool connects; /* some call makes connections, and none accepts any */
+    uint64_t input; /* end of the first wait for input of a program that accepts; or UINT64_MAX */
+    bool accepts;   /* some call accepts connections */
+    bool connects;  /* some call makes connections, and none accepts any */
 };
 
 /* Finds the loops of the interval, with all but their blockages. */

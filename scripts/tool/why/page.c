@@ -109,7 +109,8 @@ static void print_loop(const struct gt_why *why, const struct gt_loop *it)
            gt_duration(it->p50), gt_duration(it->p95), gt_duration(it->p99),
            gt_duration(it->longest), percent(it->busy_ns, it->life_ns));
     printf("%s: %s\n", gt_loop_name(&why->graph, it).text,
-           gt_section_name(&why->sections, it->rest));
+           it->rest == why->sections.unknown ? "none, it ends"
+                                             : gt_section_name(&why->sections, it->rest));
 }
 
 /* Loops that hardly do anything are left out. */

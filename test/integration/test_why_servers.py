@@ -1,0 +1,26 @@
+"""`gotrace why` of servers that have little to do: the answer is what requests waited for, not that the loop waited for requests."""
+
+import pytest
+
+from lib import SINGLE
+from test_why import page, why
+
+pytestmark = pytest.mark.measured
+
+WORK_NS = 20_000_000  # as in serves.c
+
+
+@pytest.mark.parametrize("mode, pool", [("drains", "worker"), ("born", "serve_one"), ("quiet", "worker"), ("busy", "worker")])
+def test_what_requests_wait_for(traced, mode, pool):
+    """All requests are in the path, and nothing of the loop's waits is."""
+    result = traced([SINGLE / "why/serves", mode]).ok()
+    report = why(result.trace)
+    assert report["read_as"] == "server", report["answer"]
+    rows = report["path"]["rows"]
+    work = sum(row["ns"] for row in rows if row["function"] == "commit_order" and row["what"] == "usleep" and row["kind"] == "sleep")
+    least = int(result.stdout) * WORK_NS
+    # A sleep is never shorter. Where requests wait for a lock, its holder's sleep is each one's wait.
+    assert least <= work < (least * 1.3 if mode != "busy" else report["path"]["ns"]), (work, least, rows)
+    assert not [row for row in rows if row["what"] in ("epoll_wait", "poll", "pselect") and row["kind"] != "sched"], rows
+    assert pool in {loop["thread"].split("(")[-1].strip(")") for loop in report["loops"]}, report["loops"]
+    assert "Limited by" not in page(result.trace).split("\n\n")[1]
