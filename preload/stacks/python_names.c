@@ -160,7 +160,7 @@ bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME], uint64_t *
     struct gt_python_innermost in;
     struct gt_python_text text;
     uintptr_t value;
-    if (!gt_python_find_innermost(thread, &in) || in.layout->dict == GT_PYTHON_DICT_NONE ||
+    if (!gt_python_find_innermost(thread, &in) ||
         !(gt_python_is_text(&in.function, "start") ||
           gt_python_is_text(&in.function, "Thread.start")) ||
         !gt_python_is_of_threading(&in.file) ||

@@ -18,11 +18,10 @@ enum gt_python_chain {
 
 /* Where an object of a class that is written in Python has its attributes. */
 enum gt_python_dict {
-    GT_PYTHON_DICT_NONE,   /* not needed */
     GT_PYTHON_DICT_OFFSET, /* to 3.10: in a dictionary, where the object's type says */
     GT_PYTHON_DICT_APART,  /* 3.11: there, or in a table of values */
     GT_PYTHON_DICT_TAGGED, /* 3.12: as 3.11, but the table stands in the dictionary's place */
-    GT_PYTHON_DICT_INLINE  /* 3.13: in a dictionary, or in the object itself */
+    GT_PYTHON_DICT_INLINE  /* 3.13 on: in a dictionary, or in the object itself */
 };
 
 struct gt_python_layout {
@@ -48,6 +47,7 @@ struct gt_python_layout {
         uint16_t next, thread;            /* in a thread's state; thread: its pthread_t */
     } states;
     uint16_t function_code;     /* in a function: its code */
+    uint16_t items;             /* in a tuple: the first one; 0: not needed */
     uint16_t ascii, characters; /* in str: where ASCII characters begin; where others do */
     enum gt_python_dict dict;
     uint16_t keys;       /* in a type: the keys of its objects' values */

@@ -243,7 +243,8 @@ def test_a_pool_waits_in_pythons_library(python, traced):
     result = traced([python, "-c", ASLEEP + POOL]).ok()
     places = {row["place"] for row in ask(result.trace, "SELECT place FROM waits JOIN stacks ON stacks.id = stack_id WHERE kind = 'sync'")}
     assert f"sem_wait <- _worker (thread.py:{result.stdout.split()[0]})" in places, places
-    assert not [place for place in places if re.match(r"sem_wait <- (_?Py|python3)", place)], places
+    # From 3.14 on a new thread waits for its starter's event before it executes any function of Python.
+    assert not [place for place in places if re.match(r"sem_wait <- (_?Py(?!Event_Wait )|python3)", place)], places
 
 
 # Four workers wait for each job: the queue's lock goes from the one that gets the job to the next one, which waits again.
@@ -357,6 +358,120 @@ def test_a_trace_ends_with_a_deadlock_of_locks(python, tmp_path, kind):
     found = json.loads(proc.run([GOTRACE, "top", "--json", trace]).ok().stdout)["deadlocks"]
     assert [(d["kind"], len(d["threads"])) for d in found] == [("cycle", 2)], found
     assert "deadlock" in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
+
+
+# A thread wants the lock in whose block it is: there, in a function that it calls, in a block of another lock, in a handler.
+# CASE is the function with the block.
+TWICE = """
+import signal, threading
+lock, other = threading.Lock(), threading.Lock()
+def directly():
+    with lock:
+        with lock: pass
+def in_a_function():
+    with lock:
+        for _ in range(2): inner()
+def inner():
+    with other:
+        with lock: pass
+def in_a_handler():
+    with lock:
+        try: 1 / 0
+        except ZeroDivisionError:
+            with lock: pass
+"""
+OWN_CASES = ["directly", "in_a_function", "in_a_handler"]
+
+
+def has_blocks(python):
+    if int(python.name.split(".")[1]) < 11:
+        pytest.skip("its functions have no table of handlers")
+
+
+@pytest.mark.parametrize("case", OWN_CASES)
+def test_a_thread_that_waits_for_its_own_lock(python, tmp_path, case):
+    has_blocks(python)
+    trace = tmp_path / "t.out"
+    script = f"{ADDRESS}{TWICE}print(address(lock), flush=True)\nthreading.Thread(target={case}).start()\nsignal.pause()\n"
+    pipe = proc.subprocess.PIPE
+    child = proc.spawn([python, "-c", script], env=proc.traced_env(trace, {"GOTRACE_HANG": "300ms"}), stdout=pipe, stderr=pipe, text=True)
+    lock = child.stdout.readline().strip()
+    assert "DEADLOCK" in child.stderr.readline()
+    assert re.search(rf"thread (\d+) .*waits for a lock at {lock}, which thread \1 ", child.stderr.readline())
+    child.terminate()
+    child.communicate()
+    (found,) = json.loads(proc.run([GOTRACE, "top", "--json", trace]).ok().stdout)["deadlocks"]
+    assert len(found["threads"]) == 1, found
+    assert "deadlock" in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
+
+
+@pytest.mark.parametrize("case", OWN_CASES)
+def test_stacks_of_a_thread_that_waits_for_its_own_lock(python, case):
+    """Also without the library. The thread may still be on its way."""
+    if proc.run([python, "-c", ARE_BYTES]).ok().stdout.split()[0] == "False":
+        pytest.skip("it is a semaphore")
+    script = f"{ADDRESS}{TWICE}print(address(lock), flush=True)\nthreading.Thread(target={case}).start()\n"
+    child = proc.spawn([python, "-c", script], stdout=proc.subprocess.PIPE, text=True)
+    lock = child.stdout.readline().strip()
+    for _ in range(50):
+        told = proc.run([GOTRACE, "stacks", str(child.pid)])
+        if told.returncode == 3:
+            break
+    proc.kill_group(child)
+    assert told.returncode == 3 and "DEADLOCK: a thread waits for itself" in told.stdout, told
+    assert re.search(rf"thread (\d+) .*: waits for mutex {lock}, held by thread \1 ", told.stdout), (lock, told.stdout)
+
+
+# A thread wants a lock in whose block it is, but has given the lock up there, and the main thread has it: by its own call, by
+# a context manager, or by a function that it called before. The main thread says when the thread is there.
+GIVEN_UP = """
+import contextlib
+lock, given, taken = threading.Lock(), threading.Event(), threading.Event()
+def give():
+    lock.release()
+    given.set()
+    taken.wait()
+def itself():
+    with lock:
+        give()
+        lock.acquire()
+@contextlib.contextmanager
+def without():
+    give()
+    yield
+    lock.acquire()
+def block():
+    with lock:
+        with without():
+            with lock: pass
+class Without:
+    def __enter__(self): give()
+    def __exit__(self, *_): lock.acquire()
+def at_its_end():
+    with lock:
+        with Without(): pass
+thread = threading.Thread(target=CASE, daemon=True)
+thread.start()
+given.wait()
+lock.acquire()
+taken.set()
+while not is_asleep(thread): pass
+print(flush=True)
+sys.stdin.readline()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("case", ["itself", "block", "at_its_end"])
+def test_a_lock_that_was_given_up_in_its_block(python, tmp_path, case):
+    script = ADDRESS + ASLEEP + "import os\n" + GIVEN_UP.replace("CASE", case)
+    pipe = proc.subprocess.PIPE
+    child = proc.spawn([python, "-c", script], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "100ms"}), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    child.stdout.readline()
+    for _ in range(5):
+        proc.run([GOTRACE, "stacks", child.pid]).ok()
+    time.sleep(1.5)  # several times GOTRACE_HANG
+    assert "DEADLOCK" not in child.communicate("\n")[1] and child.returncode == 0
 
 
 # One thread wants the lock that another one has, which wants a lock: of a thread that has left its block, so that the main

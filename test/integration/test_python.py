@@ -123,10 +123,8 @@ def test_names_of_threads(run, python):
     assert len(told) >= 15 and {tid: found.get(tid, "") for tid in told} == told
 
 
-def test_functions_of_threads(run, python):
+def test_functions_of_threads(run):
     """What a thread executes is its target, or the method that a class has in its place, and not C's function."""
-    if python.name in ("python3.14", "python3.15"):
-        pytest.skip("the layout of its objects is not known")
     result, _ = run(source("functions_of_threads"))
     told = {int(tid): name for tid, name in re.findall(r"^executes (\d+) (\S+)$", result.stdout, re.M)}
     rows = proc.run([GOTRACE, "sql", "--json", result.trace, "SELECT tid, routine FROM threads"]).ok().stdout
