@@ -143,10 +143,11 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
 static bool is_first_lately(const struct gt_slice *slice, uint64_t now)
 {
     enum { BETWEEN_NS = 1000000 };
-    uint64_t *last = &slice->thread->made[slice->made - 1];
-    bool first = now - *last >= gt_clock_units(BETWEEN_NS);
-    *last = first ? now : *last;
-    return first;
+    uint64_t *next = &slice->thread->next_made[slice->made - 1];
+    if (now < *next)
+        return false;
+    *next = now + gt_clock_units(BETWEEN_NS);
+    return true;
 }
 
 void gt_slice_end(struct gt_slice *slice)

@@ -20,7 +20,7 @@
 enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_TIME = -4, GT_NETWORK = -5 };
 #define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
 
-/* How a call has made a connection: index in gt_thread.made, + 1. */
+/* How a call has made a connection: index in gt_thread.next_made, + 1. */
 enum gt_made { GT_MADE_NONE, GT_MADE_ACCEPT, GT_MADE_CONNECT };
 
 /* A call under way, on the stack of the hook. */
