@@ -195,6 +195,12 @@ def test_it_is_right_about_tracing(tmp_path):
     assert result.returncode == 126 and not (tmp_path / "t.out").exists()
 
 
+@pytest.mark.parametrize("name, health", [("python3.8", "limited"), ("python3.14", "ok"), ("python3.15", "ok"), ("python3.15t", "limited"), ("python3.16", "limited")])
+def test_versions_of_python(tmp_path, name, health):
+    checks, _ = doctor(shutil.copy(PROGRAMS / "truth", tmp_path / name))
+    assert checks["python"]["health"] == health
+
+
 def test_python(tmp_path):
     real = proc.run(["python3", "-c", "import os, sys; print(os.path.realpath(sys.executable))"]).ok().stdout.strip()
     checks, _ = doctor(real)

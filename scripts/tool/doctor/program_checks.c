@@ -191,14 +191,15 @@ static void look_at_python(struct gt_check *c)
 {
     const char *base = strrchr(program.path, '/');
     int minor = 0;
+    char free_threaded = 0; /* 't' */
     c->health = GT_HEALTH_UNASKED;
-    if (!base || sscanf(base, "/python3.%d", &minor) != 1)
+    if (!base || sscanf(base, "/python3.%d%c", &minor, &free_threaded) < 1)
         return;
-    bool known = minor >= 9 && minor <= 14;
+    bool known = minor >= 9 && minor <= 15 && free_threaded != 't';
     gt_found(c, known ? GT_HEALTH_OK : GT_HEALTH_LIMITED, "Python 3.%d: stacks show %s", minor,
              known ? "lines of Python, waits for the GIL are waits for a lock"
                    : "the interpreter's functions, no lines of Python");
-    gt_mend(c, "use Python 3.9 to 3.14");
+    gt_mend(c, "use Python 3.9 to 3.15, not free-threaded");
 }
 
 const struct gt_check_row gt_program_checks[] = {
