@@ -61,13 +61,13 @@ static const struct gt_thread_state *first_like(const struct gt_thread_state *t)
     return t;
 }
 
-/* Notes that both threads do the same. */
+/* Notes that thread a does the same as b, which was seen before: the role of b stays. */
 static void unite(const struct gt_thread_state *a, const struct gt_thread_state *b)
 {
     a = first_like(a);
     b = first_like(b);
     if (a != b)
-        gt_idle_worker_of(a->g < b->g ? b : a)->like = a->g < b->g ? a : b;
+        gt_idle_worker_of(a)->like = b;
 }
 
 void gt_idle_note_begin(const struct gt_thread_state *t, const struct gt_callers *stack)
@@ -95,19 +95,28 @@ void gt_idle_note_begin(const struct gt_thread_state *t, const struct gt_callers
         *first = (uintptr_t)t;
 }
 
-uint64_t gt_idle_role_of(const struct gt_thread_state *t)
+static uint64_t routine_role(const struct gt_thread_state *t)
 {
-    if (!is_told(t))
-        return t->g;
-    const struct routine *its = routine_of(t);
-    return its->works || !its->func ? (uintptr_t)t->routine : first_like(t)->g;
+    return is_told(t) ? (uintptr_t)t->routine : t->g;
 }
 
+uint64_t gt_idle_role_of(const struct gt_thread_state *t)
+{
+    uint64_t role = routine_role(t);
+    const struct routine *its = role == t->g ? NULL : routine_of(t);
+    return !its || its->works || !its->func ? role : first_like(t)->g;
+}
+
+/* Routines tell which role woke which first, unless both threads have one. */
 bool gt_idle_is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
 {
-    uint64_t its = gt_idle_role_of(waits), other = gt_idle_role_of(by);
+    uint64_t its = routine_role(waits), other = routine_role(by);
     if (by->maker == waits)
         return true;
+    if (its == other) {
+        its = gt_idle_role_of(waits);
+        other = gt_idle_role_of(by);
+    }
     uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
     uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
     if (!*first)
