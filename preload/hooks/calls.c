@@ -139,7 +139,7 @@ static bool is_unknown(const void *timeout)
         GT_SLICE(gt_slice) = gt_slice_begin(GT_HOOK_##name, what); \
         int gt_made = gt_fd_forget(gt_real.name arguments);        \
         if ((what) == GT_NETWORK && gt_made >= 0)                  \
-            gt_slice.made = GT_MADE_ACCEPT;                        \
+            gt_slice_made(&gt_slice, GT_MADE_ACCEPT);              \
         return gt_made;                                            \
     }
 #define GT_ROW(how, result, name, parameters, arguments) how(result, name, parameters, arguments)
@@ -155,7 +155,7 @@ static bool is_unknown(const void *timeout)
         gt_fd_forget(fd);                                             \
         result r = gt_real.name arguments;                            \
         if (r == 0 || errno == EINPROGRESS)                           \
-            slice.made = GT_MADE_CONNECT;                             \
+            gt_slice_made(&slice, GT_MADE_CONNECT);                   \
         return r;                                                     \
     }
 #define DUP(result, name, parameters, arguments)                          \

@@ -42,6 +42,8 @@ static __attribute__((noinline)) enum gt_reason look_at(struct gt_thread *t, int
 
 static enum gt_reason reason_of(struct gt_thread *t, int on, uint64_t since)
 {
+    static const enum gt_reason reasons[] = {[-GT_SYNC] = GT_REASON_SYNC,
+                                             [-GT_TIME] = GT_REASON_SLEEP};
     if (on >= 0) {
         enum gt_fd_kind kind = gt_fd_known(on);
         if (__builtin_expect(!(kind & 1), 0))
@@ -49,7 +51,7 @@ static enum gt_reason reason_of(struct gt_thread *t, int on, uint64_t since)
         return kind == GT_FD_SOCKET ? GT_REASON_NETWORK : GT_REASON_NONE;
     }
     if (on > GT_NETWORK)
-        return on == GT_SYNC ? GT_REASON_SYNC : on == GT_TIME ? GT_REASON_SLEEP : GT_REASON_NONE;
+        return reasons[-on];
     if (__builtin_expect(gt_channels_wanted(), 0) && on < GT_NETWORK)
         look_at(t, GT_NETWORK - 1 - on, since);
     return GT_REASON_NETWORK;
@@ -114,8 +116,11 @@ void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout)
         slice->woken = gt_timeout_over(timeout, slice->since, slice->due, GT_POLL_PER_MILLE);
 }
 
-static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
+/* Inlined where most calls that are written end. */
+static inline __attribute__((always_inline)) void write_slice(struct gt_thread *t,
+                                                              struct gt_slice *slice, bool unseen)
 {
+    int saved = errno;
     gt_thread_reenter(t);
     t->frame = 0;
     struct gt_stack *stack = unseen ? gt_capture(t, slice->hook) : NULL;
@@ -137,17 +142,8 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
     }
     gt_thread_leave(t);
     gt_process_check_queue();
-}
-
-/* Whether to write a short call that has made a connection: see slice.h. */
-static bool is_first_lately(const struct gt_slice *slice, uint64_t now)
-{
-    enum { BETWEEN_NS = 1000000 };
-    uint64_t *next = &slice->thread->next_made[slice->made - 1];
-    if (now < *next)
-        return false;
-    *next = now + gt_clock_units(BETWEEN_NS);
-    return true;
+    errno = saved;
+    gt_process_check_hold();
 }
 
 void gt_slice_end(struct gt_slice *slice)
@@ -160,23 +156,31 @@ void gt_slice_end(struct gt_slice *slice)
     if (!t || t->frame != slice->frame)
         return;
     bool muted = slice->since == UNTIMED;
-    uint64_t now = muted ? slice->since : gt_clock_now(), units = now - slice->since;
+    uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
-    bool brief = unseen && (muted || gt_call_is_short(units));
     /*
      * The frame stays noted until the withdrawal: a signal handler's call would else be noted in
      * place of this one.
      */
-    if (__builtin_expect(brief && (muted || !slice->made || !is_first_lately(slice, now)), 1)) {
+    if (__builtin_expect(unseen && (muted || gt_call_is_short(units)), 1)) {
         t->frame = 0;
         return;
     }
-    if (brief)
-        slice->reason = GT_REASON_NONE;
-    int saved = errno;
     write_slice(t, slice, unseen);
-    errno = saved;
-    gt_process_check_hold();
+}
+
+void gt_slice_made(struct gt_slice *slice, enum gt_made how)
+{
+    enum { BETWEEN_NS = 1000000 };
+    struct gt_thread *t = slice->thread;
+    if (!t || t->frame != slice->frame || slice->since == UNTIMED)
+        return;
+    uint64_t now = gt_clock_now();
+    if (now < t->next_made[how] || !gt_call_is_short(now - slice->since))
+        return;
+    t->next_made[how] = now + gt_clock_units(BETWEEN_NS);
+    slice->reason = GT_REASON_NONE;
+    write_slice(t, slice, gt_call_withdraw(&t->w, slice->since));
 }
 
 void gt_slice_of_fork(uint64_t since)

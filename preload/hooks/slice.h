@@ -20,14 +20,13 @@
 enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_TIME = -4, GT_NETWORK = -5 };
 #define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
 
-/* How a call has made a connection: index in gt_thread.next_made, + 1. */
-enum gt_made { GT_MADE_NONE, GT_MADE_ACCEPT, GT_MADE_CONNECT };
+/* How a call has made a connection: index in gt_thread.next_made. */
+enum gt_made { GT_MADE_ACCEPT, GT_MADE_CONNECT };
 
 /* A call under way, on the stack of the hook. */
 struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
     bool stands;              /* see gt_thread_stand */
-    enum gt_made made;        /* set where the call has succeeded */
     uint64_t since;
     uintptr_t frame;   /* tells this call from the thread's other calls */
     uint64_t due;      /* as in struct gt_wait */
@@ -47,6 +46,10 @@ void gt_slice_end(struct gt_slice *slice);
 
 /* here: the hook, whose frame lasts as long as the call. */
 struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, struct gt_here here);
+
+/* The call has made a connection, and does nothing more. Ends and writes the slice if the call was
+ * short and the thread's last such call is long ago. Keeps errno. */
+void gt_slice_made(struct gt_slice *slice, enum gt_made how);
 
 /* Whether a call that returns at once needs no slice, because not all calls are shown. */
 bool gt_slice_is_left_out(void);

@@ -64,7 +64,7 @@ struct gt_thread {
     struct gt_kept_wait kept;
     struct gt_tried tried;
     struct gt_holds holds;
-    uintptr_t python;    /* see gt_capture_python: as of its last wait or wake-up */
+    uintptr_t python;    /* gt_capture_python at its last wait or wake-up while Python ran */
     uint32_t exit_round; /* how often the key destructor ran */
     pthread_t self;
     void *(*start)(void *);

@@ -257,10 +257,8 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
 {
     struct gt_trail *trail = &t->trail;
     uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
-    uintptr_t python = python_runs() ? gt_capture_python(t) : 0;
-    t->python = python;
-    if (python)
-        return capture_python(t, hook, python);
+    if (python_runs() && (t->python = gt_capture_python(t)))
+        return capture_python(t, hook, t->python);
     int saved = errno;
     enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
     if (walked <= GT_WALK_TRAIL) {

@@ -42,13 +42,13 @@ gt_gnu_find(const struct gt_gnu_hash *t, gt_gnu_reader *at, const void *module, 
 {
     enum { BITS = 8 * sizeof(ElfW(Addr)), CHAIN_MAX = 4096 };
     const uint32_t *word = at(module, t->table, 4 * sizeof *word);
-    if (!word || !word[0])
+    if (!word)
         return 0;
-    uint32_t buckets = word[0], first = word[1], filters = word[2], shift = word[3] % 32;
+    uint32_t buckets = word[0], first = word[1], filters = word[2], shift = word[3];
     uintptr_t filter = t->table + 4 * sizeof *word, bucket = filter + filters * sizeof(ElfW(Addr));
     const ElfW(Addr) *bits =
         at(module, filter + (hash / BITS & (filters - 1)) * sizeof *bits, sizeof *bits);
-    if (!bits || !(*bits >> hash % BITS & *bits >> (hash >> shift) % BITS & 1))
+    if (!bits || !(*bits >> hash % BITS & *bits >> (hash >> shift % 32) % BITS & 1) || !buckets)
         return 0;
     word = at(module, bucket + hash % buckets * sizeof *word, sizeof *word);
     uint32_t i = word && *word >= first ? *word : 0;
