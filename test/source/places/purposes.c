@@ -14,11 +14,18 @@ static pthread_cond_t some = PTHREAD_COND_INITIALIZER, rested = PTHREAD_COND_INI
 static pthread_cond_t room = PTHREAD_COND_INITIALIZER, answered = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static sem_t asked;
-static int jobs, waits_for_answer, done;
-static atomic_int resting;
+static int jobs, waits_for_answer, done, all_read;
+static atomic_int resting, rested_before; /* workers; how often one has rested */
 
 #define APART __attribute__((noinline, noclone))
 #define PUBLIC __attribute__((visibility("default")))
+
+static void let_others(void)
+{
+    pthread_mutex_unlock(&mutex);
+    sched_yield();
+    pthread_mutex_lock(&mutex);
+}
 
 APART static void await(pthread_cond_t *cond)
 {
@@ -104,11 +111,8 @@ static void run_wrapper(void)
     pthread_create(&t[1], 0, pooled, 0);
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < JOBS; i++) {
-        while (!resting || jobs) { /* nobody wakes this thread: it would be an answer */
-            pthread_mutex_unlock(&mutex);
-            sched_yield();
-            pthread_mutex_lock(&mutex);
-        }
+        while (!resting || jobs) /* nobody wakes this thread: it would be an answer */
+            let_others();
         jobs++;
         pthread_cond_signal(&some);
     }
@@ -120,10 +124,10 @@ static void run_wrapper(void)
 /* A worker that rests finds the mutex free: then the signal, and nothing else, ends its wait. */
 APART static void signal_alone(pthread_cond_t *cond)
 {
-    int rests = resting;
+    int rests = resting, before = rested_before;
     pthread_mutex_unlock(&mutex);
     pthread_cond_signal(cond);
-    while (cond == &some && rests && resting >= rests)
+    while (cond == &some && rests && rested_before == before)
         sched_yield();
     pthread_mutex_lock(&mutex);
 }
@@ -131,43 +135,50 @@ APART static void signal_alone(pthread_cond_t *cond)
 /* The reader waits by await_for, so that a report can tell its waits from those of workers. */
 APART static void read_all(void)
 {
+    pthread_mutex_lock(&mutex);
     for (int i = 0; i < JOBS; i++) {
         while (jobs == ROOM)
             await_for(&room, 60000);
         jobs++;
         signal_alone(&some);
     }
+    all_read = 1;
     while (done < JOBS)
         await_for(&room, 60000);
     pthread_cond_broadcast(&some);
+    pthread_mutex_unlock(&mutex);
     __asm__ volatile("");
 }
 
 APART static void work(void)
 {
+    pthread_mutex_lock(&mutex);
     while (done < JOBS) {
         if (!jobs) {
             resting++;
             pthread_cond_signal(&rested);
             await(&some);
             resting--;
+            rested_before++;
             continue;
         }
         jobs--;
         pthread_mutex_unlock(&mutex);
         usleep(1000);
         pthread_mutex_lock(&mutex);
+        while (done == JOBS - 1 && !all_read) /* so that the reader has to wait at its end */
+            let_others();
         done++;
         signal_alone(&room);
     }
+    pthread_mutex_unlock(&mutex);
     __asm__ volatile("");
 }
 
+/* It does not wait itself: else it is no trampoline. */
 APART static void *begin(void *arg)
 {
-    pthread_mutex_lock(&mutex);
     (*(void (**)(void))arg)();
-    pthread_mutex_unlock(&mutex);
     return arg;
 }
 
