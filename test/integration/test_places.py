@@ -557,6 +557,7 @@ def test_a_process_that_waits_for_another_program_is_not_idle(traced):
     assert [row for row in top(trace, "--kind=network") if row[3].startswith("poll <- run_batch ")], report("top", trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("how", ["family", "alone", "stopped"])
 def test_a_process_that_only_waits_for_signals_is_idle(tmp_path, how):
     """The work of its children takes the time: `why` says so, or where their traces are. It is idle for `why` if no child ended its wait."""

@@ -16,6 +16,7 @@ def why(trace, *options):
     return json.loads(proc.run([GOTRACE, "why", "--json", *options, trace], timeout=60).ok().stdout)
 
 
+@pytest.mark.measured
 def test_a_child_that_ends_slowly(tmp_path):
     """Its parent waits for it until it has ended, and is not without a CPU meanwhile."""
     late = proc.compile(SOURCES / "why/ends_late.c", tmp_path / "late.so", "-shared", "-fPIC", f"-DEND_MS={END_MS}")
@@ -44,6 +45,7 @@ def test_an_untraced_child_after_a_traced_one(tmp_path):
     assert "The child was ending" not in proc.run([GOTRACE, "why", trace]).ok().stdout
 
 
+@pytest.mark.measured
 def test_a_poll_without_descriptors_and_timeout(tmp_path):
     """Its end is a signal of another process."""
     shown = proc.traced([SINGLE / "why/signalled"], tmp_path / "t.out").ok()
@@ -51,6 +53,7 @@ def test_a_poll_without_descriptors_and_timeout(tmp_path):
     assert re.search(r"^Limited by the sender of a signal: main waited for a signal in\n  ppoll <- main ", text, re.M), text
 
 
+@pytest.mark.measured
 @pytest.mark.urgent
 def test_advice_that_was_followed(tmp_path):
     """A timer ends these waits: no recording knows more of them than the one that the page asks for."""
