@@ -187,29 +187,14 @@ static bool has_task(uint32_t tid)
 }
 
 /*
- * The first thread of a process stays as a zombie after its end, as long as there are other
- * threads.
- */
-static bool is_zombie(uint32_t tid)
-{
-    char path[64], text[64] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
-    int fd = gt_file_open(path, 0);
-    if (fd < 0)
-        return false;
-    gt_file_read(fd, text, sizeof text - 1, 0);
-    gt_file_close(fd);
-    const char *name_ends = strrchr(text, ')');
-    return name_ends && strncmp(name_ends, ") Z", 3) == 0;
-}
-
-/*
  * Whether the thread has ended, by /proc. false if /proc does not show the calling thread: it may
- * be missing, or belong to another pid namespace.
+ * be missing, or belong to another pid namespace. The first thread of a process stays as a zombie
+ * after its end, as long as there are other threads.
  */
 static bool is_gone(uint32_t tid)
 {
-    return has_task((uint32_t)gt_syscall(SYS_gettid)) && (!has_task(tid) || is_zombie(tid));
+    return has_task((uint32_t)gt_syscall(SYS_gettid)) &&
+           (!has_task(tid) || gt_thread_state(tid) == 'Z');
 }
 
 /*

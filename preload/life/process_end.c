@@ -45,6 +45,15 @@ static void hold_for(uint64_t ns)
     atomic_fetch_or(&gt_drain_unattended, GT_UNATTENDED_HOLD);
 }
 
+static void hold_until_gone(void)
+{
+    uint32_t self = (uint32_t)gt_syscall(SYS_gettid);
+    gt_process.leaves_cpu = gt_process_cpu_of(self) + GT_PROCESS_LEAVES_NS;
+    gt_process.leaves_latest = gt_clock_monotonic_raw() + GT_PROCESS_LATEST_NS;
+    hold_for(GT_PROCESS_LEAVES_NS);
+    atomic_store(&gt_process.leaver, self);
+}
+
 void gt_process_end(bool last)
 {
     if (!gt_process_is_ours())
@@ -74,7 +83,7 @@ void gt_process_end(bool last)
     bool first = !atomic_exchange(&gt_process.ended, 1);
     bool reports = gt_drain_finish() && first;
     if (holds) /* one that is held may read what we print */
-        hold_for(GT_PROCESS_LEAVES_NS);
+        hold_until_gone();
     if (reports)
         gt_report_stopped();
     uint32_t refused = first && gt_process.root && !gt_process.dying ? gt_census_refused() : 0;
@@ -203,6 +212,6 @@ void gt_process_stays(void)
 {
     if (!gt_process_is_ours() || !atomic_load(&gt_process.ended))
         return;
-    hold_for(0);
+    gt_process_hold_no_longer();
     gt_log("daemon(3) failed: nothing is recorded from here on");
 }

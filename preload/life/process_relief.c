@@ -47,10 +47,36 @@ static void attend(struct gt_thread *t)
         gt_drain_attend();
 }
 
-/* Ends the hold for all threads. */
-static void hold_no_longer(void)
+void gt_process_hold_no_longer(void)
 {
+    atomic_store(&gt_process.leaver, 0);
     atomic_store(&gt_process.holds_until, gt_clock_monotonic_raw());
+}
+
+uint64_t gt_process_cpu_of(uint32_t tid)
+{
+    struct timespec ts = {0};
+    gt_syscall(SYS_clock_gettime, (unsigned long)(uint32_t)gt_clock_of_thread(tid), &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+enum { STEP_NS = 10000000 };
+
+/* Whether threads are held at this time. The hold lasts on while the thread that ends the process
+ * is ready to run and has hardly run. */
+static bool is_held(void)
+{
+    uint64_t until = atomic_load(&gt_process.holds_until), now = gt_clock_monotonic_raw();
+    uint32_t leaver = atomic_load(&gt_process.leaver);
+    if (now < until || !leaver)
+        return now < until;
+    bool waits_for_cpu = now < gt_process.leaves_latest && gt_thread_state(leaver) == 'R' &&
+                         gt_process_cpu_of(leaver) < gt_process.leaves_cpu;
+    if (waits_for_cpu)
+        atomic_compare_exchange_strong(&gt_process.holds_until, &until, now + STEP_NS);
+    else
+        gt_process_hold_no_longer();
+    return waits_for_cpu;
 }
 
 /*
@@ -64,22 +90,20 @@ static void hold_no_longer(void)
  */
 void gt_process_hold(void)
 {
-    enum { STEP_NS = 10000000, STANDS_NS = 200000000 };
+    enum { STANDS_NS = 200000000 };
     GT_KEEP_ERRNO;
     const struct gt_thread *t = gt_self;
-    uint64_t until = atomic_load(&gt_process.holds_until);
-    uint64_t now = until ? gt_clock_monotonic_raw() : 0;
-    if (now >= until || !gt_process_is_ours())
+    if (!atomic_load(&gt_process.holds_until) || !gt_process_is_ours())
         return;
     if (t && t->inside && (!t->stuck || t->inside == GT_INSIDE_FOR_GOOD)) {
-        bool leaves = until - now < GT_PROCESS_LEAVES_NS;
+        bool leaves = atomic_load(&gt_process.leaver);
         if (leaves && t != &gt_nobody && t->inside == GT_INSIDE_FOR_GOOD)
-            hold_no_longer();
+            gt_process_hold_no_longer();
         return;
     }
-    while (gt_clock_monotonic_raw() < atomic_load(&gt_process.holds_until)) {
+    while (is_held()) {
         if (gt_output_stands_ns() > STANDS_NS)
-            hold_no_longer();
+            gt_process_hold_no_longer();
         else
             gt_futex_wait(&gt_process.ended, atomic_load(&gt_process.ended), STEP_NS);
     }

@@ -47,6 +47,13 @@ void gt_process_attend(void);
  * before and after waits and calls, with no lock of ours, not inside the guard. errno is kept.
  */
 void gt_process_hold(void);
+
+/* Ends the hold for all threads. */
+void gt_process_hold_no_longer(void);
+
+/* The CPU time of a thread of this process; 0: not known. */
+uint64_t gt_process_cpu_of(uint32_t tid);
+
 static inline void gt_process_check_hold(void)
 {
     if (__builtin_expect(gt_drain_unattended, 0))

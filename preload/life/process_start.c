@@ -209,6 +209,7 @@ void gt_process_after_fork(void)
     gt_process.descendant = true;
     gt_process.drain_started = gt_process.ended = gt_process.serving = gt_process.execs = 0;
     gt_process.holds_until = 0;
+    gt_process.leaver = 0;
     gt_process.dying = false;
     gt_process.exiting = false;
 }

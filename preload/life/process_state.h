@@ -8,9 +8,13 @@
 
 enum gt_drain_started { GT_DRAIN_WITH_THREAD = 1, GT_DRAIN_WITHOUT_THREAD };
 
-/* How long other threads are held at most once the file is complete: see gt_process_hold. The
- * process is normally gone within a millisecond. */
+/*
+ * How long other threads are held once the file is complete: see gt_process_hold. The process is
+ * normally gone within a millisecond. While the thread that ends it waits for a CPU, the hold
+ * lasts on, until that thread has used so much CPU time, but at most GT_PROCESS_LATEST_NS.
+ */
 #define GT_PROCESS_LEAVES_NS 50000000
+#define GT_PROCESS_LATEST_NS 1000000000
 
 /* Only the other files process_*.c change it. */
 extern struct gt_process {
@@ -26,6 +30,10 @@ extern struct gt_process {
     _Atomic uint32_t execs;       /* TID of the thread that is about to exec */
     _Atomic bool dying;           /* a signal is ending the process */
     _Atomic uint64_t holds_until; /* see gt_process_hold; CLOCK_MONOTONIC_RAW; 0: never began */
+    _Atomic uint32_t leaver; /* TID of the thread that ends the process, from the file's completion
+                                to the end of the hold; else 0 */
+    uint64_t leaves_cpu;     /* the leaver's CPU time at which the hold ends */
+    uint64_t leaves_latest;  /* when the hold ends at the latest; CLOCK_MONOTONIC_RAW */
 } gt_process;
 
 /* Whether this process is the traced one, and not a vfork child that runs in the traced process's

@@ -1,8 +1,12 @@
 /* See thread.h. */
 #include "thread.h"
 
+#include "encoder/base/file.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/real.h"
+
+#include <stdio.h>
+#include <string.h>
 
 __thread struct gt_thread *gt_self;
 struct gt_thread gt_nobody GT_SPARSE_DATA = {.inside = GT_INSIDE_FOR_GOOD,
@@ -17,6 +21,19 @@ bool gt_thread_on_signal_stack(void)
 {
     stack_t now;
     return gt_libc.sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK);
+}
+
+char gt_thread_state(uint32_t tid)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+    int fd = gt_file_open(path, 0);
+    if (fd < 0)
+        return 0;
+    gt_file_read(fd, text, sizeof text - 1, 0);
+    gt_file_close(fd);
+    const char *name_ends = strrchr(text, ')');
+    return name_ends && name_ends[1] ? name_ends[2] : 0;
 }
 
 void gt_thread_resume(struct gt_thread *t, int64_t patience_ns)

@@ -93,6 +93,10 @@ static inline struct gt_thread *gt_thread_of(const struct gt_writer *w)
 /* Whether the caller is, or was called by, a signal handler on a stack of its own. */
 bool gt_thread_on_signal_stack(void);
 
+/* The state of a thread of this process as ps(1) names it: R has a CPU or waits for one, Z has
+ * ended. 0: not known. */
+char gt_thread_state(uint32_t tid);
+
 /*
  * Tries again to finish a wait of t. A thread is stuck if it could not leave the registry after a
  * wait (gt_registry_remove), or could not write the wait's end. It stays inside the guard, so that

@@ -155,6 +155,19 @@ def test_threads_are_held_while_the_trace_is_completed(tmp_path):
     gotools.check_all(tmp_path / "t.out")
 
 
+def test_threads_are_held_while_the_ending_thread_waits_for_a_cpu(tmp_path):
+    """By the clock the hold is over long before."""
+    library = proc.compile(
+        SOURCES / "lifecycle/starved.c", tmp_path / "starved.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread"
+    )
+    env = {"LD_PRELOAD": f"{LIBRARY} {library}", "GOTRACE_OUTPUT": tmp_path / "t.out"}
+    result = proc.run(["true"], env=env)
+    if result.returncode == 77:
+        pytest.skip("needs two CPUs and real-time priority")
+    assert result.ok().stderr.splitlines()[-1] == "was held"
+    gotools.check_all(tmp_path / "t.out")
+
+
 @pytest.mark.measured
 @pytest.mark.parametrize(
     ("way", "options", "most_ms"),
