@@ -53,9 +53,18 @@ void gt_process_hold_no_longer(void)
     atomic_store(&gt_process.holds_until, gt_clock_monotonic_raw());
 }
 
+static _Atomic bool by_clock;
+
+void gt_process_hold_by_clock(void)
+{
+    atomic_store(&by_clock, true);
+}
+
 uint64_t gt_process_cpu_of(uint32_t tid)
 {
     struct timespec ts = {0};
+    if (atomic_load(&by_clock))
+        return 0;
     gt_syscall(SYS_clock_gettime, (unsigned long)(uint32_t)gt_clock_of_thread(tid), &ts);
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
@@ -68,7 +77,7 @@ static bool is_held(void)
 {
     uint64_t until = atomic_load(&gt_process.holds_until), now = gt_clock_monotonic_raw();
     uint32_t leaver = atomic_load(&gt_process.leaver);
-    if (now < until || !leaver)
+    if (now < until || !leaver || atomic_load(&by_clock))
         return now < until;
     bool waits_for_cpu = now < gt_process.leaves_latest && gt_thread_state(leaver) == 'R' &&
                          gt_process_cpu_of(leaver) < gt_process.leaves_cpu;

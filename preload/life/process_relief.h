@@ -51,6 +51,9 @@ void gt_process_hold(void);
 /* Ends the hold for all threads. */
 void gt_process_hold_no_longer(void);
 
+/* A filter forbids to look at the ending thread: the clock alone ends holds. Any thread. */
+void gt_process_hold_by_clock(void);
+
 /* The CPU time of a thread of this process; 0: not known. */
 uint64_t gt_process_cpu_of(uint32_t tid);
 

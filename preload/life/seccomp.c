@@ -7,6 +7,7 @@
 
 #include "fatal.h"
 #include "process_confine.h"
+#include "process_relief.h"
 #include "process_state.h"
 
 #include "encoder/base/arch/arch.h"
@@ -148,6 +149,14 @@ static const struct need usage_need[] = {
     {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}},
     {SYS_clock_gettime, {~1000u << 3 | 6}}, /* another thread's clock, see read_usage.c */
     {SYS_getrusage, {RUSAGE_THREAD}},
+};
+
+/* System calls that see whether the thread that ends the process has a CPU. Dispensable. */
+static const struct need hold_need[] = {
+    {SYS_openat, {-100u, 0, O_RDONLY | O_CLOEXEC}},
+    {SYS_pread64, {0}},
+    {SYS_close, {1000}},
+    {SYS_clock_gettime, {~1000u << 3 | 6}},
 };
 
 /* System calls that identify a socket or pipe that a thread reads or writes. Dispensable. */
@@ -337,6 +346,7 @@ static struct {
 } dispensable[] = {
     {ALL_OF(urgent_need), gt_urgent_forbid},
     {ALL_OF(usage_need), gt_usage_forbid, .of_drain = true},
+    {ALL_OF(hold_need), gt_process_hold_by_clock},
     {ALL_OF(log_need), gt_log_forbid_search, .of_drain = true},
     {ALL_OF(channels_need), gt_channels_forbid},
     {ALL_OF(file_locks_need), gt_file_lock_names_forbid},
