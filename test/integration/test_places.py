@@ -529,6 +529,7 @@ def test_input_below_other_input_is_an_answer(traced):
     assert "read_answer" in read and "read_one" not in read, report("top", trace)
 
 
+@pytest.mark.measured
 def test_input_is_no_request_where_the_trace_begins_later(traced, tmp_path):
     """The program may have made connections before."""
     trace = traced([SINGLE / "places/connections", "serves"]).ok().trace
