@@ -24,3 +24,11 @@ def test_what_requests_wait_for(traced, mode, pool):
     assert not [row for row in rows if row["what"] in ("epoll_wait", "poll", "pselect") and row["kind"] != "sched"], rows
     assert pool in {loop["thread"].split("(")[-1].strip(")") for loop in report["loops"]}, report["loops"]
     assert "Limited by" not in page(result.trace).split("\n\n")[1]
+
+
+@pytest.mark.parametrize("mode, functions", [("fetches", {"fetch"}), ("asks", {"ask", "serve"}), ("metered", {"work_and_sleep"})])
+def test_what_accepts_may_end_by_itself(traced, mode, functions):
+    """A program whose own work ends it is no server, though it accepts connections: the answer is what main's end waited for."""
+    report = why(traced([SINGLE / "why/visited", mode]).ok().trace)
+    assert report["read_as"] == "batch", report["answer"]
+    assert report["path"]["rows"][0]["function"] in functions, report["path"]["rows"]

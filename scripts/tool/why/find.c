@@ -156,10 +156,29 @@ static void note_off_path(struct gt_why *why)
         why->whatifs.off[i] = off[i].section;
 }
 
+/* Whether the path's last thread does next to nothing between its sleeps. */
+static bool only_sleeps(const struct gt_why *why)
+{
+    struct gt_cursor c = {.graph = &why->graph, .thread = why->thread};
+    uint64_t slept = 0, worked = 0, since = 0;
+    for (const struct gt_step *s = gt_cursor_from(&c, why->from); s && s->to <= why->to;
+         s = gt_cursor_next(&c)) {
+        if (s->kind == GT_SLEEP) {
+            worked += slept ? since : 0;
+            slept += s->to - s->from;
+            since = 0;
+        } else if (s->kind != GT_SCHED) {
+            since += s->to - s->from;
+        }
+    }
+    gt_cursor_close(&c);
+    return worked * LONG_PART <= slept;
+}
+
 /* Whether most of the path is the last thread waiting for a signal, or sleeping until the end. */
 static bool only_attends(const struct gt_why *why)
 {
-    bool alive = why->graph.lane[why->thread].thread->state != GT_G_NONE;
+    bool alive = why->graph.lane[why->thread].thread->state != GT_G_NONE && only_sleeps(why);
     uint64_t ns = 0;
     for (size_t i = 0; i < why->path.n; i++) {
         const struct gt_path_row *row = &why->path.row[i];

@@ -6,6 +6,10 @@
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
 
+#include "encoder/base/sort.h"
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 /* Of the interval: as long as a thread of a server may need to end, once it is told. */
@@ -15,12 +19,19 @@ struct life {
     bool connects, accepts;
     bool waits;      /* until the recording ends */
     bool rests_last; /* its last wait was one for input or work */
-    uint64_t rested; /* when the last such wait ended */
+    uint64_t rested; /* when the last such wait ended; 0: it read what a peer sent */
 };
 
 struct waits {
     uint64_t joins, input; /* ns */
 };
+
+/* Whether the call reads what a peer sends: the end of that wait is no order to stop. */
+static bool is_read(const char *call)
+{
+    static const char *const calls[] = {"read", "recv", NULL};
+    return gt_begins_with(call + strspn(call, "_"), calls);
+}
 
 static struct life life_of(const struct gt_graph *graph, uint32_t thread)
 {
@@ -37,7 +48,8 @@ static struct life life_of(const struct gt_graph *graph, uint32_t thread)
         life.accepts |= gt_is_accept(call);
         life.rests_last =
             (s->kind == GT_NETWORK || s->kind == GT_SYNC) && gt_graph_is_idle(graph, s);
-        life.rested = life.rests_last ? s->to : life.rested;
+        if (life.rests_last)
+            life.rested = is_read(gt_leaf_of(spot->stack)) ? 0 : s->to;
         last = s->spot;
     }
     gt_cursor_close(&c);
@@ -75,7 +87,8 @@ static bool is_done(const struct gt_loops *loops, const struct gt_graph *graph, 
         return true;
     struct life life = life_of(graph, thread);
     uint64_t soon = life.rested + (loops->to - loops->from) / SOON_PART;
-    bool stopped = life.rests_last || (loops->accepts && soon >= lane->until);
+    bool closes = loops->accepts && life.rested && soon >= lane->until;
+    bool stopped = life.rests_last || closes;
     return (life.connects && !life.accepts) || !stopped || !end_together(loops, graph, loop);
 }
 
@@ -98,6 +111,49 @@ static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph
     return waits;
 }
 
+struct connections {
+    struct gt_pair *at; /* key: when; value: whether the program accepted it */
+    size_t n, room;
+};
+
+/* Adds those that the thread makes, from their begin, or those that it accepts, from their end. */
+static void add_connections(struct connections *all, const struct gt_graph *graph, uint32_t thread,
+                            bool accepted)
+{
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        const struct gt_spot *spot = &graph->spot[s->spot];
+        const char *call = spot->runs || s->kind == GT_SCHED ? "" : gt_leaf_of(spot->stack);
+        if (!(accepted ? s->ended && gt_is_accept(call) : gt_is_connect(call)))
+            continue;
+        all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
+        all->at[all->n++] = (struct gt_pair){accepted ? s->to : s->from, accepted};
+    }
+    gt_cursor_close(&c);
+}
+
+/*
+ * Whether the thread itself makes most connections that the program accepts, one after the other,
+ * as in the test of a server.
+ */
+static bool asks_itself(const struct gt_graph *graph, uint32_t thread)
+{
+    struct connections all = {0};
+    uint64_t accepted = 0, own = 0;
+    bool made = false;
+    add_connections(&all, graph, thread, false);
+    for (uint32_t i = 0; i < graph->lanes && all.n; i++)
+        add_connections(&all, graph, i, true);
+    bool sorted = gt_sort(all.at, all.n);
+    for (size_t i = 0; i < all.n && sorted; i++) {
+        accepted += all.at[i].value;
+        own += all.at[i].value && made;
+        made = !all.at[i].value;
+    }
+    free(all.at);
+    return own * 2 > accepted;
+}
+
 bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
                  const struct gt_graph *graph, uint32_t thread)
 {
@@ -105,8 +161,9 @@ bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
     uint64_t length = loops->to - loops->from;
     if (waits.joins * 2 > length)
         return true;
-    if (waits.input * 2 < length || path->by_thread[thread] * 2 > path->ns)
-        return false;
     struct life life = life_of(graph, thread);
-    return life.connects && !life.accepts && !life.waits;
+    if (!life.connects || life.accepts || life.waits)
+        return false;
+    return (waits.input * 2 >= length && path->by_thread[thread] * 2 <= path->ns) ||
+           (loops->accepts && asks_itself(graph, thread));
 }
