@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from lib import ROOT, gotools, proc, reports, truth
+from test_why import why
 
 SOURCE = ROOT / "test/apps/openmp.c"
 TOOL = ROOT / "test/apps/openmp_tool.c"
@@ -121,6 +122,9 @@ def test_workers_are_idle(built, traced):
     report = reports.report(result.trace, "top")
     assert [place["what"] for place in report["idle"]["places"]] == ["omp idle"], report
     assert not [row for row in report["waits"] if row["place"] == "omp idle"], report  # until it has a CPU, it is in the region
+    delays, of_loop = ({row["place"]: row["count"] for row in reports.report(result.trace, "top", "--kind=sched", *focus)["waits"]} for focus in ([], ["--focus=^loop"]))
+    assert of_loop == {place: count for place, count in delays.items() if " <- loop" in place}, delays
+    assert not [row for row in why(result.trace)["path"]["rows"] if row["what"] == "omp idle" and row["kind"] == "sched"]
     first = report["waits"][0]["place"]
     assert re.fullmatch(LEAVES[compiler]["end"] + r" <- loop\S* \(openmp\.c:\d+\)", first), report
 

@@ -38,6 +38,7 @@ static struct {
     uint64_t from, to;       /* ns; to 0: the end */
     struct gt_memo focused;  /* by the stack's number: 1 no, 2 yes */
     struct gt_memo threads;  /* by goroutine: 1 no, 2 yes */
+    struct gt_memo regions;  /* by goroutine: the stack that woke it last from its rest; or NULL */
     struct stretch *stretch; /* of the tasks, sorted by thread and time */
     size_t stretches;
 } wanted;
@@ -309,20 +310,36 @@ static void tell_piece(const struct gt_span *span, uint64_t from, uint64_t to, g
     fn(arg, &piece);
 }
 
-void gt_select_span(const struct gt_span *span, gt_select_fn *fn, void *arg)
+/*
+ * The stack that says what the span belongs to. A thread of OpenMP rests without a caller; once it
+ * is woken, it belongs to the region that woke it.
+ */
+static const struct gt_callers *stack_of(const struct gt_span *span)
 {
-    uint64_t end = span->from + span->ns, g = span->thread->g;
-    if (!gt_select_thread(span->thread) || !is_focused(span->stack))
+    if (!span->stack || !gt_is_parked(gt_leaf_of(span->stack)))
+        return span->stack;
+    uint64_t *region = gt_need(gt_memo_at(&wanted.regions, span->thread->g));
+    if (span->kind != GT_SCHED)
+        *region = (uintptr_t)span->waker;
+    return span->kind == GT_SCHED && *region ? (void *)(uintptr_t)*region : span->stack;
+}
+
+void gt_select_span(const struct gt_span *its, gt_select_fn *fn, void *arg)
+{
+    struct gt_span span = *its;
+    uint64_t end = span.from + span.ns, g = span.thread->g;
+    span.stack = stack_of(its);
+    if (!gt_select_thread(span.thread) || !is_focused(span.stack))
         return;
     if (!wanted.task) {
-        tell_piece(span, span->from, end, fn, arg);
+        tell_piece(&span, span.from, end, fn, arg);
         return;
     }
-    for (size_t i = stretch_at(g, span->from); i < wanted.stretches; i++) {
+    for (size_t i = stretch_at(g, span.from); i < wanted.stretches; i++) {
         const struct stretch *s = &wanted.stretch[i];
         if (s->g != g || s->from >= end)
             return;
-        tell_piece(span, s->from > span->from ? s->from : span->from, s->to < end ? s->to : end, fn,
+        tell_piece(&span, s->from > span.from ? s->from : span.from, s->to < end ? s->to : end, fn,
                    arg);
     }
 }

@@ -54,7 +54,10 @@ bool gt_select_more_than_threads(void);
  */
 void gt_select_prepare(const char *path);
 
-/* Calls fn with the selected pieces of a span. */
+/*
+ * Calls fn with the selected pieces of a span. They have the region's stack if a thread of OpenMP
+ * was woken for a region, and has no CPU yet.
+ */
 typedef void gt_select_fn(void *arg, const struct gt_span *span);
 void gt_select_span(const struct gt_span *span, gt_select_fn *fn, void *arg);
 

@@ -22,23 +22,9 @@ static struct gt_top_row *row_at(struct gt_top_rows *rows, uint64_t key)
     return &rows->row[*slot - 1];
 }
 
-/*
- * The stack that says what the span belongs to. A thread of OpenMP rests without a caller; once it
- * is woken, it belongs to the region that woke it.
- */
-static const struct gt_callers *stack_of(struct gt_top *top, const struct gt_span *span)
-{
-    if (!span->stack || !gt_is_parked(gt_leaf_of(span->stack)))
-        return span->stack;
-    uint64_t *region = gt_need(gt_memo_at(&top->regions, span->thread->g));
-    if (span->kind != GT_SCHED)
-        *region = (uintptr_t)span->waker;
-    return span->kind == GT_SCHED && *region ? (void *)(uintptr_t)*region : span->stack;
-}
-
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
 {
-    const struct gt_callers *stack = stack_of(top, span);
+    const struct gt_callers *stack = span->stack;
     uint64_t ns = top->preempted ? span->waker_off : span->ns;
     if (!(top->kinds & 1u << span->kind) || (top->preempted && !ns))
         return false;

@@ -41,7 +41,6 @@ struct gt_top {
     unsigned kinds;               /* kinds of waits, one bit each */
     size_t most;                  /* number of rows */
     struct gt_top_rows over, cut; /* waits that ended, and those that the trace's end cuts */
-    struct gt_memo regions; /* by thread: the stack that woke it last from its rest; or NULL */
     struct gt_idle_sum idle;
     struct gt_top_row all; /* the sum of both */
 };

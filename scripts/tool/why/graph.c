@@ -398,6 +398,13 @@ static bool is_yield(const struct gt_span *span)
     return span->kind == GT_SCHED && strncmp(span->thread->reason, once, sizeof once - 1) == 0;
 }
 
+/* Whether a worker of OpenMP was woken for a region, and has no CPU yet. It waited for no call. */
+static bool is_late_in_region(const struct gt_graph *graph, const struct gt_span *span)
+{
+    return span->kind == GT_SCHED && span->stack && gt_is_parked(gt_leaf_of(span->stack)) &&
+           gt_omp_region_at(&graph->regions, span->thread, span->from + span->ns);
+}
+
 static void add_span(void *arg, const struct gt_span *span)
 {
     struct gt_graph *graph = arg;
@@ -414,6 +421,7 @@ static void add_span(void *arg, const struct gt_span *span)
     if (!fit(graph, lane, &step))
         return;
     bool yields = is_yield(span), preempted = span->kind == GT_SCHED && lane->pendings;
+    preempted |= is_late_in_region(graph, span);
     if (is_between(span->kind) || (preempted && !yields)) {
         wait_for_call(graph, lane, &step);
         return;
