@@ -26,7 +26,7 @@ def test_what_requests_wait_for(traced, mode, pool):
     assert "Limited by" not in page(result.trace).split("\n\n")[1]
 
 
-@pytest.mark.parametrize("mode, functions", [("fetches", {"fetch"}), ("asks", {"ask", "serve"}), ("metered", {"work_and_sleep"})])
+@pytest.mark.parametrize("mode, functions", [("fetches", {"fetch"}), ("asks", {"ask", "serve"}), ("knocks", {"knock"}), ("metered", {"work_and_sleep"})])
 def test_what_accepts_may_end_by_itself(traced, mode, functions):
     """A program whose own work ends it is no server, though it accepts connections: the answer is what main's end waited for."""
     report = why(traced([SINGLE / "why/visited", mode]).ok().trace)

@@ -782,6 +782,18 @@ void gt_lane_hand(struct gt_lane *lane, struct gt_handed *handed, size_t n)
     free(handed);
 }
 
+void gt_graph_note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by)
+{
+    size_t i = 0;
+    while (i < graph->guesses && (graph->guess[i].spot != spot || graph->guess[i].by != by))
+        i++;
+    if (i == graph->guesses) {
+        graph->guess = gt_need_room(graph->guess, i, &graph->guesses_room, sizeof *graph->guess);
+        graph->guess[graph->guesses++] = (struct gt_guessed){spot, by, 0};
+    }
+    graph->guess[i].waits++;
+}
+
 /* Locks --------------------------------------------------------------------------------------- */
 
 bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *step)

@@ -282,3 +282,6 @@ bool gt_lane_initialises(const struct gt_lane *lane, uint64_t at);
 
 /* Adds inferred ends of the thread's waits, in any order. Frees `handed`; no cursor may be open. */
 void gt_lane_hand(struct gt_lane *lane, struct gt_handed *handed, size_t n);
+
+/* Counts a wait there that the thread is guessed to have ended, for gt_graph.guess. */
+void gt_graph_note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by);

@@ -264,18 +264,6 @@ static void find_partners(struct look *l)
     gt_partners_find(l->graph, l->cursor, l->found, soon, l->places);
 }
 
-static void note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by)
-{
-    size_t i = 0;
-    while (i < graph->guesses && (graph->guess[i].spot != spot || graph->guess[i].by != by))
-        i++;
-    if (i == graph->guesses) {
-        graph->guess = gt_need_room(graph->guess, i, &graph->guesses_room, sizeof *graph->guess);
-        graph->guess[graph->guesses++] = (struct gt_guessed){spot, by, 0};
-    }
-    graph->guess[i].waits++;
-}
-
 /* Stores the result in the lanes. No cursor is in use any more. */
 static void tell(struct look *l)
 {
@@ -284,7 +272,7 @@ static void tell(struct look *l)
         struct gt_handed *handed = gt_need(malloc((found->n + 1) * sizeof *handed));
         for (size_t k = 0; k < found->n; k++) {
             handed[k] = found->at[k].giver;
-            note_guess(l->graph, l->place[found->at[k].place].spot, handed[k].by);
+            gt_graph_note_guess(l->graph, l->place[found->at[k].place].spot, handed[k].by);
         }
         l->graph->inferred += found->n;
         gt_lane_hand(&l->graph->lane[i], handed, found->n);

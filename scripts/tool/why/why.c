@@ -2,6 +2,7 @@
  * `gotrace why`: what a run's time went to and what would help, on one page. Users read it first.
  */
 #include "begins.h"
+#include "connected.h"
 #include "handed.h"
 #include "joins.h"
 #include "page.h"
@@ -117,6 +118,7 @@ int gt_command_why(int argc, char **argv)
     gt_samples_sort(&why.graph);
     gt_relock_find_of_files(&why.graph);
     gt_handed_find(&why.graph);
+    gt_connected_find(&why.graph);
     gt_relock_find(&why.graph);
     gt_tokens_find(&why.graph);
     gt_reaped_find(&why.graph);

@@ -3,13 +3,14 @@
  *
  *   fetches  a thread accepts five files one after the other, and reads each; main waits for it
  *   asks     main sends three requests to a thread of the same program, and stops that thread
+ *   knocks   main accepts six connections of a thread, which sleeps before it makes one
  *   metered  main computes and sleeps in turns; a thread accepts three requests meanwhile
  */
 #include "../../prog/program.h"
 #include <arpa/inet.h>
 
 enum { FILES = 5, PARTS = 20, ASKS = 3, ANSWER_US = 30000, VISITS = 3, TURNS = 12 };
-enum { TURN_US = 40000 };
+enum { TURN_US = 40000, KNOCKS = 6, KNOCK_US = 20000 };
 static struct sockaddr_in address;
 static int listener;
 
@@ -71,6 +72,21 @@ static void ask(int times)
     }
 }
 
+static void *knock(void *arg)
+{
+    for (int i = 0; i < KNOCKS; i++) {
+        usleep(KNOCK_US);
+        close(connect_to_listener());
+    }
+    return arg;
+}
+
+static void open_door(void)
+{
+    for (int i = 0; i < KNOCKS; i++)
+        close(accept(listener, NULL, NULL));
+}
+
 static void visit(void)
 {
     for (int i = 0; i < VISITS; i++) {
@@ -107,11 +123,13 @@ int main(int argc, char **argv)
     if (bind(listener, (void *)&address, length) || listen(listener, 16) ||
         getsockname(listener, (void *)&address, &length))
         return 2;
-    if (mode != 'a')
+    if (mode == 'f' || mode == 'm')
         begin_child(mode == 'f' ? send_files : visit);
-    pthread_create(&thread, NULL, mode == 'f' ? fetch : serve, NULL);
+    pthread_create(&thread, NULL, mode == 'f' ? fetch : mode == 'k' ? knock : serve, NULL);
     if (mode == 'a')
         ask(ASKS);
+    else if (mode == 'k')
+        open_door();
     else if (mode == 'm')
         work_and_sleep();
     if (mode != 'f')
