@@ -655,6 +655,40 @@ def test_purposes_of_one_place_are_judged_apart(tmp_path, symbols):
     assert "pthread_cond_wait <- " in IDLE.search(everything)[3], everything
 
 
+def waits_of(directory, *flags, scenario="", source="purposes.c", compiler="gcc"):
+    """Count of each call that is not idle, of each that is; and all of `gotrace top`."""
+    program = proc.compile(SOURCES / "places" / source, directory / "prog", *flags, compiler=compiler)
+    trace = proc.traced([program, scenario], directory / "t.out").ok().trace
+    rests = [collections.Counter() for _ in range(2)]
+    for waits, options in (rests[0], []), (rests[1], ["--idle=none"]):
+        for _, count, kind, place in top(trace, *options):
+            waits[place.split(" <- ")[0]] += count if kind != "sched" else 0
+    return rests[0], rests[1] - rests[0], report("top", "--kind=all", trace)
+
+
+@pytest.mark.parametrize("flags", [["-O0"], ["-O2", "-s"]], ids=["symbols", "stripped"])
+def test_threads_that_ask_each_other_through_one_function_are_not_alike(tmp_path, flags):
+    """The first wake-up tells who asks whom, before the routines are known: requests are idle, answers and sleeps are not."""
+    busy, idle, everything = waits_of(tmp_path, *flags, scenario="wrapper")
+    assert busy["usleep"] == 40 and 40 <= busy["pthread_cond_wait"] < 60 <= idle["pthread_cond_wait"], everything
+
+
+def test_threads_of_two_templates_are_not_alike(tmp_path):
+    """std::thread starts both pools, and one function waits for jobs and answers. Routines have names of their own."""
+    busy, idle, everything = waits_of(tmp_path, "-O0", source="pools.cc", compiler="g++")
+    assert busy["usleep"] == 80 and 40 <= busy["pthread_cond_wait"] < 60 <= idle["pthread_cond_wait"], everything
+
+
+def test_a_wait_that_times_out_is_no_rest_beside_a_wait_for_work(tmp_path):
+    busy, idle, everything = waits_of(tmp_path, scenario="limits")
+    assert busy["pthread_cond_timedwait"] >= 40 <= idle["pthread_cond_wait"] and not idle["pthread_cond_timedwait"], everything
+
+
+def test_the_sleeps_of_a_thread_that_rarely_gets_work_are_not_idle(tmp_path):
+    busy, _, everything = waits_of(tmp_path, scenario="rare")
+    assert busy["usleep"] == 80, everything
+
+
 def test_threads_of_a_trampoline_are_not_alike(tmp_path):
     """A reader that waits for room, and workers, begin in one routine without a name: the reader's waits are not idle."""
     program = proc.compile(SOURCES / "places/purposes.c", tmp_path / "prog", "-s")

@@ -326,9 +326,9 @@ static unsigned find_kinds(const struct gt_where *frame, const struct module *mo
     return kinds;
 }
 
-unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
+/* frame: the stack's frame i, perhaps with another file. */
+static unsigned kinds_as(const struct gt_callers *stack, uint32_t i, const struct gt_where *frame)
 {
-    const struct gt_where *frame = &stack->frame[i];
     const struct module *module = module_at(stack, i);
     uint64_t key = gt_hash_mix(gt_hash_mix(0, (uintptr_t)frame->func), (uintptr_t)frame->file);
     uint64_t *slot =
@@ -338,6 +338,18 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
     unsigned kinds = (unsigned)*slot - 1;
     bool skip = kinds & GT_FRAME_NAMELESS && is_in_interpreter(stack, module);
     return skip ? kinds | GT_FRAME_SKIP : kinds;
+}
+
+unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
+{
+    return kinds_as(stack, i, &stack->frame[i]);
+}
+
+unsigned gt_frame_kinds_of_name(const struct gt_callers *stack, uint32_t i)
+{
+    struct gt_where frame = stack->frame[i];
+    frame.file = "";
+    return kinds_as(stack, i, &frame);
 }
 
 bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i)

@@ -22,6 +22,9 @@ enum gt_frame_kind {
 /* The kinds of a frame, or-ed. i: index in the stack, from 1 on: frame 0 is the call itself. */
 unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i);
 
+/* As gt_frame_kinds, but whatever its source file is: a library's header may have templates. */
+unsigned gt_frame_kinds_of_name(const struct gt_callers *stack, uint32_t i);
+
 /* Whether the frame is the program's own code. */
 bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i);
 

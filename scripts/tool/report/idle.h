@@ -19,6 +19,8 @@
  *      its waits. Nothing tells the loop of a thread that waits at one place only, nor that of
  *      waits below one function of a library. Of those the thread rests at the longest one, rather
  *      at one that other threads end: the others may be for a lock of the library's, or for a time.
+ *      At any depth it rests rather in a wait for work than in a wait that only times out, or in a
+ *      sleep. A thread that others give work does not rest in a sleep at all.
  *   4. A wait deep below the loop may be a request's own input or sleep. If another thread of the
  *      trace ended the wait, rule 6 decides. Otherwise depth decides: such a place is not idle if
  *      most of its waits ended without a known waker. A pool may have any number of layers above

@@ -85,13 +85,25 @@ static bool is_shallow(const struct gt_visits *v, uint64_t woken, uint64_t ended
            below_loop(v) <= (events ? BELOW_EVENTS : BELOW_LOOP);
 }
 
+/* Whether the thread can get work there. */
+static bool gets_work(const struct gt_visits *v)
+{
+    if (v->way == GT_WAY_NEVER || gt_idle_kinds_on(v->stack) & GT_FRAME_BUSY ||
+        answers_of(v) * 2 > v->count - v->handed)
+        return false;
+    return v->kind != GT_SYNC || (v->thread->g != 1 && !gt_idle_is_main(v->stack));
+}
+
 /* Whether the thread can get work there, and holds nobody up meanwhile. */
 static bool is_for_work(const struct gt_visits *v)
 {
-    if (v->way == GT_WAY_NEVER || gt_idle_kinds_on(v->stack) & GT_FRAME_BUSY ||
-        v->awaited * 10 > v->ns || answers_of(v) * 2 > v->count - v->handed)
-        return false;
-    return v->kind != GT_SYNC || (v->thread->g != 1 && !gt_idle_is_main(v->stack));
+    return gets_work(v) && v->awaited * 10 <= v->ns;
+}
+
+/* Whether other threads give the thread work there, and not only a start. */
+static bool is_given_work(const struct gt_visits *v)
+{
+    return v->kind == GT_SYNC && v->woken > 1 && v->woken * 2 >= v->ended && gets_work(v);
 }
 
 /* Whether the place alone allows that a thread rests there. */
@@ -120,6 +132,19 @@ static bool is_timer(const struct gt_visits *v)
     return v->way == GT_WAY_WORK && v->kind == GT_SYNC && v->woken * 2 < v->ended;
 }
 
+/* Whether the wait may have a time limit. The limit of a futex is not known. */
+static bool is_limited(const struct gt_visits *v)
+{
+    const char *call = gt_leaf_of(v->stack);
+    return strstr(call, "timed") || strstr(call, "clock") || strstr(call, "futex");
+}
+
+/* Whether hardly any thread ever ends the waits there, but their time limits do. */
+static bool only_times_out(const struct gt_visits *v)
+{
+    return is_timer(v) && v->woken * 10 < v->ended && is_limited(v);
+}
+
 /*
  * Whether the thread rests at a rather than at b, if only at one of them. It rests rather in a wait
  * than in a sleep or in a read that does not wait. Next counts which place is nearer to its loop,
@@ -137,6 +162,13 @@ static bool is_nearer(const struct gt_visits *a, const struct gt_visits *b)
     if (is_below_one(a, b))
         return is_timer(a) == is_timer(b) ? a->ns > b->ns : is_timer(b);
     return answers_of(b) * a->count > answers_of(a) * b->count + a->count * b->count / 2;
+}
+
+/* As is_nearer. But at any depth the thread gets work rather where others end its waits. */
+static bool is_rather_for_work(const struct gt_visits *a, const struct gt_visits *b)
+{
+    bool sleeps = a->way == GT_WAY_SLEEP || b->way == GT_WAY_SLEEP;
+    return !sleeps && only_times_out(a) != only_times_out(b) ? only_times_out(b) : is_nearer(a, b);
 }
 
 /* Whether a signal on the variable found no waiter: a thread that waits now may have missed it. */
@@ -198,16 +230,22 @@ static bool is_unused(const struct gt_visits *v, size_t places)
     return v->count == 1 && unused && !is_missed(v->wanted);
 }
 
-/* The place nearest to the loop among those where fn() is true; or NULL. */
-static const struct gt_visits *nearest_of(struct gt_visits *const *its, size_t n,
-                                          bool (*fn)(const struct gt_visits *))
+/*
+ * The nearest place among those where fn() is true; or NULL. A sleep is no place to rest for a
+ * thread that others give work, even if rarely.
+ */
+static const struct gt_visits *
+nearest_of(struct gt_visits *const *its, size_t n, bool (*fn)(const struct gt_visits *),
+           bool (*nearer)(const struct gt_visits *, const struct gt_visits *))
 {
     const struct gt_visits *nearest = NULL;
+    bool given = false;
     for (size_t i = 0; i < n; i++) {
-        if (fn(its[i]) && (!nearest || is_nearer(its[i], nearest)))
+        given |= is_given_work(its[i]);
+        if (fn(its[i]) && (!nearest || nearer(its[i], nearest)))
             nearest = its[i];
     }
-    return nearest;
+    return nearest && given && nearest->way == GT_WAY_SLEEP ? NULL : nearest;
 }
 
 /*
@@ -239,9 +277,7 @@ static bool is_for_life(const struct gt_visits *v)
 /* Whether the thread may have missed its signal, and waits for it without a limit. */
 static bool waits_in_vain(const struct gt_visits *v)
 {
-    const char *call = gt_leaf_of(v->stack);
-    bool limited = strstr(call, "timed") || strstr(call, "clock");
-    return v->ended < v->count && !limited && is_missed(v->wanted);
+    return v->ended < v->count && !is_limited(v) && is_missed(v->wanted);
 }
 
 /*
@@ -251,7 +287,7 @@ static bool waits_in_vain(const struct gt_visits *v)
  */
 static const struct gt_visits *home_of(struct gt_visits *const *its, size_t n)
 {
-    const struct gt_visits *home = nearest_of(its, n, is_for_life);
+    const struct gt_visits *home = nearest_of(its, n, is_for_life, is_nearer);
     uint64_t ns = 0, ended = 0, woken = 0;
     for (size_t i = 0; home && i < n; i++) {
         if (!is_for_life(its[i]) || is_nearer(home, its[i]))
@@ -306,17 +342,19 @@ static bool is_above(const struct gt_visits *v, const struct gt_visits *intake)
 
 void gt_idle_judge_thread(struct gt_visits *const *its, size_t n)
 {
-    const struct gt_visits *nearest = nearest_of(its, n, is_returned_to);
+    const struct gt_visits *nearest = nearest_of(its, n, is_returned_to, is_rather_for_work);
     const struct gt_visits *home = home_of(its, n), *intake = intake_of(its, n);
     for (size_t i = 0; i < n; i++) {
         const struct gt_visits *v = its[i];
         struct gt_verdict *place = gt_idle_verdict_of(v->key.place);
         struct gt_verdict *purpose = gt_idle_verdict_of(v->key.purpose);
         unsigned kinds = gt_idle_kinds_on(v->stack);
-        bool idle = nearest && is_returned_to(v) && !is_nearer(nearest, v);
+        bool farther = nearest && is_rather_for_work(nearest, v);
+        bool idle = nearest && is_returned_to(v) && !farther;
         bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && v->way != GT_WAY_NEVER;
         ruled |= v->way == GT_WAY_PARKED || v == intake || is_unused(v, n) ||
-                 (intake && is_above(v, intake)) || (home && is_for_life(v) && !is_nearer(home, v));
+                 (intake && is_above(v, intake)) ||
+                 (home && is_for_life(v) && !is_nearer(home, v) && !(farther && only_times_out(v)));
         if (is_repeated(v) || ruled) {
             *(idle || ruled ? &place->idle : &place->not_idle) += v->count;
             *(idle || ruled ? &purpose->idle : &purpose->not_idle) += v->count;

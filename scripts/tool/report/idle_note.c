@@ -135,7 +135,8 @@ static bool note_peer(struct gt_visits *v, const struct gt_span *span)
                     *giver =
                         (void *)(uintptr_t)gt_memo_find(&all.turns, gt_hash_mix(v->key.place, g));
     bool alike = gt_idle_role_of(span->thread) == gt_idle_role_of(span->by) ||
-                 (giver && gt_idle_role_of(span->thread) == span->thread->g);
+                 (giver && gt_idle_role_of(span->thread) == span->thread->g &&
+                  span->thread->routine == span->by->routine);
     if (alike) {
         struct gt_verdict *its = gt_idle_verdict_of(v->key.place);
         if (giver)
@@ -224,9 +225,8 @@ void gt_idle_note(const struct gt_span *span)
     if (span->by && v->way == GT_WAY_WORK && is_handed(span)) {
         v->handed++;
     } else if (span->by && v->way == GT_WAY_WORK) {
-        bool alike = note_peer(v, span);
-        v->answers +=
-            alike ? span->by->maker == span->thread : gt_idle_is_answer(span->thread, span->by);
+        bool answer = gt_idle_is_answer(span->thread, span->by), alike = note_peer(v, span);
+        v->answers += alike ? span->by->maker == span->thread : answer;
     }
     v->ended += span->ended;
     v->woken += span->by != NULL;

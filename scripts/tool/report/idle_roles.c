@@ -107,10 +107,18 @@ uint64_t gt_idle_role_of(const struct gt_thread_state *t)
     return !its || its->works || !its->func ? role : first_like(t)->g;
 }
 
+/* The routine; the thread's number if a library starts all threads in it, but for its templates. */
+static uint64_t name_role(const struct gt_thread_state *t)
+{
+    enum { STARTS = GT_FRAME_START | GT_FRAME_SKIP };
+    unsigned kinds = t->its && t->its->n ? gt_frame_kinds_of_name(t->its, 0) : 0;
+    return *t->routine && !(kinds & STARTS) ? (uintptr_t)t->routine : t->g;
+}
+
 /* Routines tell which role woke which first, unless both threads have one. */
 bool gt_idle_is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
 {
-    uint64_t its = routine_role(waits), other = routine_role(by);
+    uint64_t its = name_role(waits), other = name_role(by);
     if (by->maker == waits)
         return true;
     if (its == other) {
