@@ -689,6 +689,17 @@ def test_the_sleeps_of_a_thread_that_rarely_gets_work_are_not_idle(tmp_path):
     assert busy["usleep"] == 80, everything
 
 
+def test_commands_agree_on_what_is_idle(tmp_path):
+    """When the trace ends, of two workers at one place one waits for a mutex that has an owner."""
+    program = proc.compile(SOURCES / "places/purposes.c", tmp_path / "prog")
+    trace = proc.traced([program, "held"], tmp_path / "t.out").ok().trace
+    still = re.findall(r"^ +[\d.]+.?s  sync +thread .*$", report("top", trace), re.M)
+    assert len(still) == 2 and ["(idle)" in line for line in still].count(True) == 1, report("top", trace)
+    sums = [json.loads(report(*argv, "--json", trace))["idle"] for argv in (["top", "--kind=all"], ["info"])]
+    (found,) = json.loads(report("sql", "--json", trace, "SELECT count(*) AS count, sum(ns) AS total_ns FROM idle_waits"))
+    assert found["count"] >= 40 and [(its["count"], its["total_ns"]) for its in sums] == 2 * [(found["count"], found["total_ns"])]
+
+
 def test_threads_of_a_trampoline_are_not_alike(tmp_path):
     """A reader that waits for room, and workers, begin in one routine without a name: the reader's waits are not idle."""
     program = proc.compile(SOURCES / "places/purposes.c", tmp_path / "prog", "-s")

@@ -65,15 +65,19 @@ bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
     return is_idle(gt_idle_keys_of(stack, kind));
 }
 
-/* Whether its wait when the trace ends is never idle, whatever its place. */
-static bool is_never_idle(const struct gt_thread_state *t)
+static bool has_owner(const struct gt_thread_state *t)
 {
     return t->at_end || t->awaited;
 }
 
+bool gt_is_never_idle(const struct gt_span *span)
+{
+    return !span->ended && has_owner(span->thread);
+}
+
 bool gt_is_idle_at_end(const struct gt_thread_state *t)
 {
-    return !is_never_idle(t) && gt_is_idle_at(t->stack, gt_kind_of(t));
+    return !has_owner(t) && gt_is_idle_at(t->stack, gt_kind_of(t));
 }
 
 uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)
@@ -103,7 +107,7 @@ void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, ui
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))
 {
     for (const struct gt_visits *v = gt_idle.first; v; v = v->next) {
-        if (is_idle(v->key) && of(v->thread))
+        if (v->count && is_idle(v->key) && of(v->thread))
             gt_idle_sum_add(sum, v->stack, v->count, v->ns);
     }
 }

@@ -60,9 +60,12 @@ void gt_idle_option(const char *value);
 void gt_idle_note(const struct gt_span *span);
 void gt_idle_decide(const struct gt_trace *trace);
 
+/* Whether the end of the trace cuts the wait, which is not idle at any place: see above. */
+bool gt_is_never_idle(const struct gt_span *span);
+
 /*
  * Whether a wait at that place, or what the thread does when the trace ends, is idle. The first
- * function does not know whether the end of the trace cuts the wait.
+ * function does not know whether the end of the trace cuts the wait: see gt_is_never_idle.
  */
 bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind);
 bool gt_is_idle_at_end(const struct gt_thread_state *t);

@@ -205,8 +205,6 @@ void gt_idle_note(const struct gt_span *span)
         gt_idle.accepts = true;
         return;
     }
-    if (!span->ended && span->thread->awaited)
-        return; /* what it holds, not the place, decides: see gt_is_idle_at_end */
     struct gt_worker *w = gt_idle_worker_of(span->thread);
     struct gt_visits *v = is_at(w->last, span)     ? w->last
                           : is_at(w->before, span) ? w->before
@@ -215,8 +213,10 @@ void gt_idle_note(const struct gt_span *span)
         gt_idle_note_begin(span->thread, span->stack);
     if (span->waker)
         gt_idle_note_begin(span->by, span->waker);
-    v->count++;
-    v->ns += span->ns;
+    if (!gt_is_never_idle(span)) {
+        v->count++;
+        v->ns += span->ns;
+    }
     v->last = span->from;
     if (v->joins || v->reaps)
         note_owed(v, span);

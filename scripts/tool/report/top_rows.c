@@ -31,12 +31,14 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
     uint64_t number = stack ? stack->number : 0;
     uint64_t g = top->by_thread ? span->thread->g : 0;
     uint64_t waker = top->wakers && span->waker ? span->waker->number : 0;
+    bool never_idle = gt_is_never_idle(span);
     struct gt_top_row *row = row_at(span->ended ? &top->over : &top->cut,
-                                    (g | waker) << 35 | (uint64_t)span->kind << 32 | number);
+                                    (uint64_t)never_idle << 63 | (g | waker) << 35 |
+                                        (uint64_t)span->kind << 32 | number);
     row->waker = span->waker;
     row->by = row->count && row->by != span->by ? NULL : span->by;
     row->ended = span->ended;
-    row->owned |= !span->ended && (span->thread->at_end || span->thread->awaited);
+    row->never_idle = never_idle;
     row->thread = top->by_thread ? span->thread : NULL;
     row->kind = span->kind;
     row->stack = stack;
@@ -128,16 +130,13 @@ static void fold(const struct gt_top *top, struct gt_top_rows *rows)
     qsort(rows->row, rows->n, sizeof *rows->row, by_time);
 }
 
-/*
- * Moves the rows of idle waits to `idle`. A row stays if its thread waits when the trace ends, and
- * an owner or another thread's wait says that it is not idle.
- */
+/* Moves the rows of idle waits to `idle`. */
 static void set_idle_apart(struct gt_top_rows *rows, struct gt_idle_sum *idle)
 {
     size_t n = 0;
     for (size_t i = 0; i < rows->n; i++) {
         const struct gt_top_row *row = &rows->row[i];
-        if (!row->owned && gt_is_idle_at(row->stack, row->kind))
+        if (!row->never_idle && gt_is_idle_at(row->stack, row->kind))
             gt_idle_sum_add(idle, row->stack, row->count, row->ns);
         else
             rows->row[n++] = *row;

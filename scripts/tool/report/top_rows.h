@@ -23,7 +23,7 @@ struct gt_top_row {
     uint64_t ns, count, longest;       /* ns: for samples their number */
     struct gt_lengths lengths;         /* if gt_top.lengths */
     bool ended;
-    bool owned; /* cut by the trace's end, and never idle: see idle.h */
+    bool never_idle; /* see gt_is_never_idle */
 };
 
 struct gt_top_rows {

@@ -83,7 +83,7 @@ static void add_wait(struct import *im, const struct gt_span *s, const char *rea
         gt_number(s->from), gt_number(s->ns), gt_number(s->ended), id_of_stack(s->stack),
         id_of_thread(s->by), id_of_stack(s->waker), delay,
         w ? id_of_lock(im, w->lock) : GT_SQL_NULL, gt_known(w ? w->holder : 0),
-        gt_text(other ? w->who : NULL));
+        gt_text(other ? w->who : NULL), gt_number(gt_is_never_idle(s)));
 }
 
 static void begin_delay(struct doing *d, const struct gt_span *s)

@@ -26,6 +26,9 @@ const char gt_sql_views[] =
     "      FROM waits GROUP BY kind, stack_id)\n"
     "LEFT JOIN stacks ON stacks.id = stack_id GROUP BY 1, 2 ORDER BY total_ns DESC;\n"
 
+    "CREATE VIEW idle_waits AS\n"
+    "SELECT waits.* FROM waits JOIN idle_stacks USING (stack_id, kind) WHERE NOT never_idle;\n"
+
     "CREATE VIEW wait_percentiles AS\n"
     "WITH ranked AS (\n"
     "  SELECT kind, coalesce(place, '(no stack)') AS place, ns,\n"

@@ -127,10 +127,11 @@ static void help(void)
          "  -h, --help         print this\n"
          "\n"
          "Tables: trace, threads, shares, waits, calls, running, locks, holds, signals,\n"
-         "samples, stacks, frames, stack_frames, tasks, regions, logs, heap, accounts.\n"
-         "Views: wakeups, waits_by_place, wait_percentiles, wait_lengths, calls_by_place,\n"
-         "longest_waits, lock_holders, hold_times, thread_time, wakers, sched_delays,\n"
-         "parallelism, task_times, samples_by_function, stack_lines.\n"
+         "samples, stacks, idle_stacks, frames, stack_frames, tasks, regions, logs, heap,\n"
+         "accounts.\n"
+         "Views: wakeups, waits_by_place, idle_waits, wait_percentiles, wait_lengths,\n"
+         "calls_by_place, longest_waits, lock_holders, hold_times, thread_time, wakers,\n"
+         "sched_delays, parallelism, task_times, samples_by_function, stack_lines.\n"
          "`gotrace help sql` explains their columns.");
     exit(0);
 }

@@ -52,13 +52,18 @@ static uint64_t frame_of(struct frames *frames, const struct gt_where *w)
     return f->id;
 }
 
-static bool is_idle(const struct gt_callers *stack)
+/* Adds the kinds of idle waits there; returns whether there are any. */
+static bool add_idle(const struct gt_callers *stack)
 {
+    bool any = false;
     for (int kind = GT_SYNC; kind < GT_KINDS; kind++) {
-        if (gt_is_idle_at(stack, (enum gt_kind)kind))
-            return true;
+        if (!gt_is_idle_at(stack, (enum gt_kind)kind))
+            continue;
+        gt_sql_add(GT_SQL_idle_stacks,
+                   (struct gt_sql_value[]){gt_number(stack->number), gt_text(gt_kind_names[kind])});
+        any = true;
     }
-    return false;
+    return any;
 }
 
 static void add_stack(struct frames *frames, const struct gt_callers *stack)
@@ -71,7 +76,7 @@ static void add_stack(struct frames *frames, const struct gt_callers *stack)
     gt_sql_add(GT_SQL_stacks,
                (struct gt_sql_value[]){gt_number(stack->number), gt_text(place), gt_text(what),
                                        text_or_null(its->func), text_or_null(its->file),
-                                       gt_known(its->line), gt_number(is_idle(stack))});
+                                       gt_known(its->line), gt_number(add_idle(stack))});
     for (uint32_t i = 0; i < stack->n; i++)
         gt_sql_add(GT_SQL_stack_frames,
                    (struct gt_sql_value[]){gt_number(stack->number), gt_number(i),
