@@ -48,7 +48,7 @@ static const void *lock_of(const struct gt_waiter *waiter)
 
 /*
  * A thread that waits for a Python lock that it holds itself waits for another thread's signal, as
- * in a condition variable, unless hold_own says otherwise. It is no waiter for a holder.
+ * in a condition variable. It is no waiter for a holder.
  */
 static enum gt_lock_kind kind_of(const struct gt_waiter *waiter, const void *lock, uint32_t tid)
 {
@@ -70,9 +70,7 @@ static void note(const struct gt_waiter *waiter)
     const struct gt_writer *w = writer_of(waiter);
     const void *lock = lock_of(waiter);
     enum gt_lock_kind kind = kind_of(waiter, lock, w->m);
-    bool owned = kind >= GT_LOCK_PYMUTEX ||
-                 (kind == GT_LOCK_SEM &&
-                  (gt_owner_of(kind, lock) || gt_owner_of(GT_LOCK_PYSEM, lock) == w->m));
+    bool owned = kind >= GT_LOCK_PYMUTEX || (kind == GT_LOCK_SEM && gt_owner_of(kind, lock));
     if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
         return;
     bool readable = is_readable(waiter, lock);
@@ -101,48 +99,17 @@ static bool waits_for(uint32_t tid, uintptr_t pymutex)
 
 /*
  * Notes who holds a lock of Python's that is one byte: the thread in a `with` block of it. A thread
- * that waits for the lock does not hold it, unless hold_own says so. Of several such threads
- * nothing is known.
+ * that waits for the lock does not hold it. Of several such threads nothing is known.
  */
-static void set_holder(uint32_t tid, uintptr_t pymutex)
-{
-    for (size_t i = 0; i < all.n; i++) {
-        struct gt_blocked *b = at(i);
-        if (b->kind == GT_LOCK_PYMUTEX && (uintptr_t)b->lock == pymutex)
-            b->holder = b->holder && b->holder != tid ? GT_HOLDER_READERS : tid;
-    }
-}
-
 static void hold(void *tid, uintptr_t lock)
 {
-    if (!waits_for(*(const uint32_t *)tid, lock))
-        set_holder(*(const uint32_t *)tid, lock);
-}
-
-/* Whether the thread waits for a lock of Python's of which it may be in a block itself. */
-static bool may_be_its_own(const struct gt_blocked *b)
-{
-    return b->kind == GT_LOCK_PYMUTEX ||
-           (b->kind == GT_LOCK_SEM && gt_owner_of(GT_LOCK_PYSEM, b->lock) == b->tid);
-}
-
-/*
- * Notes a thread that waits for a lock in whose block it is. If the lock is a semaphore, the thread
- * took it last, and only the block tells that it is no signal that the thread waits for.
- */
-static void hold_own(const struct gt_thread *t)
-{
+    const uint32_t *holder = tid;
+    if (waits_for(*holder, lock))
+        return;
     for (size_t i = 0; i < all.n; i++) {
         struct gt_blocked *b = at(i);
-        if (b->tid != t->w.m || !may_be_its_own(b) ||
-            !gt_python_waits_for_itself(t->python, (uintptr_t)b->lock))
-            continue;
-        if (b->kind == GT_LOCK_PYMUTEX) {
-            set_holder(b->tid, (uintptr_t)b->lock);
-        } else {
-            b->kind = GT_LOCK_PYSEM;
-            b->holder = b->tid;
-        }
+        if (b->kind == GT_LOCK_PYMUTEX && (uintptr_t)b->lock == lock)
+            b->holder = b->holder && b->holder != *holder ? GT_HOLDER_READERS : *holder;
     }
 }
 
@@ -151,17 +118,15 @@ static void resolve_blocks(const struct gt_waiter *waiter)
 {
     const struct gt_thread *t = gt_thread_of(writer_of(waiter));
     uint32_t tid = t->w.m;
-    if (!t->python)
-        return;
-    gt_python_each_block(t->python, hold, &tid);
-    hold_own(t);
+    if (t->python)
+        gt_python_each_block(t->python, hold, &tid);
 }
 
-static void resolve_all_blocks(void)
+static void resolve_pymutexes(void)
 {
     bool any = false;
     for (size_t i = 0; i < all.n; i++)
-        any |= may_be_its_own(at(i));
+        any |= at(i)->kind == GT_LOCK_PYMUTEX;
     if (any)
         gt_registry_each(resolve_blocks);
 }
@@ -317,7 +282,7 @@ struct gt_blocked *gt_blocked_now(size_t *n)
     all.n = 0;
     gt_registry_each(note);
     gt_switch_each(resolve_joins, NULL);
-    resolve_all_blocks();
+    resolve_pymutexes();
     link_all();
     confirm_all();
     *n = all.n;
@@ -340,7 +305,7 @@ void gt_blocked_tell(gt_tell_fn *tell)
     for (size_t i = 0; i < n; i++, b++) {
         if (b->kind == GT_LOCK_PYSEM && b->cycle < 0 && !gt_owner_of(GT_LOCK_SEM, b->lock))
             continue; /* its holder is not certain */
-        if ((b->kind == GT_LOCK_PYMUTEX && b->cycle < 0) || (b->kind == GT_LOCK_SEM && !b->holder))
+        if (b->kind == GT_LOCK_PYMUTEX && b->cycle < 0)
             continue;
         struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
         uint64_t holder_g = b->next >= 0 ? at((size_t)b->next)->g : 0;

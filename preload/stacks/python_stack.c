@@ -22,6 +22,7 @@
 _Atomic bool gt_python_runs, gt_python_may_go;
 
 static struct {
+    uintptr_t function_type, method_type;
     _Atomic uintptr_t lo, hi; /* the module with the interpreter */
     uint64_t loaded;          /* when that module was loaded */
     void *(*thread)(void);
@@ -101,8 +102,8 @@ static bool find(const struct gt_module *module, const struct link_map *map)
     gt_python.code_type = address_of(map, "PyCode_Type");
     gt_python.text_type = address_of(map, "PyUnicode_Type");
     gt_python.bytes_type = address_of(map, "PyBytes_Type");
-    gt_python.function_type = address_of(map, "PyFunction_Type");
-    gt_python.method_type = address_of(map, "PyMethod_Type");
+    python.function_type = address_of(map, "PyFunction_Type");
+    python.method_type = address_of(map, "PyMethod_Type");
     gt_python.interpreter = address_of(map, INTERPRETER);
     gt_python.interpreter_size = size_of(map, INTERPRETER);
     python.thread = (void *(*)(void))address_of(map, "PyGILState_GetThisThreadState");
@@ -400,9 +401,9 @@ uint64_t gt_python_function(uintptr_t object, struct gt_python_text *file)
     uintptr_t at;
     uint64_t pc;
     size_t size = gt_python.layout.function_code + sizeof at;
-    if (gt_python_is_object(object, gt_python.method_type, METHOD_FUNCTION + sizeof at))
+    if (gt_python_is_object(object, python.method_type, METHOD_FUNCTION + sizeof at))
         object = gt_python_word(object + METHOD_FUNCTION);
-    if (!gt_python_is_object(object, gt_python.function_type, size))
+    if (!gt_python_is_object(object, python.function_type, size))
         return 0;
     at = gt_python_word(object + gt_python.layout.function_code);
     if (gt_python_read_code(at, &code) != GT_PYTHON_GOOD)
@@ -563,14 +564,4 @@ void gt_python_each_block(uintptr_t thread, void (*fn)(void *arg, uintptr_t lock
         gt_python_pass_blocks(thread, fn, arg);
     gt_python_of_other = false;
     leave();
-}
-
-bool gt_python_waits_for_itself(uintptr_t thread, uintptr_t lock)
-{
-    bool may = visit();
-    gt_python_of_other = true;
-    bool found = may && python.is_initialized() && gt_python_holds_own(thread, lock);
-    gt_python_of_other = false;
-    leave();
-    return found;
 }

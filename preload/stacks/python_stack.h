@@ -90,11 +90,5 @@ uint64_t gt_python_taker_pc(uint64_t taker, const uint64_t *pcs, uint32_t n);
  */
 void gt_python_each_block(uintptr_t thread, void (*fn)(void *arg, uintptr_t lock), void *arg);
 
-/*
- * Whether the thread, which waits for a lock of Python's, has taken that lock itself by a `with`
- * block that it is in. lock: the address of the lock's byte, or of its semaphore.
- */
-bool gt_python_waits_for_itself(uintptr_t thread, uintptr_t lock);
-
 /* In a forked child. */
 void gt_python_after_fork(void);

@@ -22,7 +22,7 @@
 /* The Python of the process. */
 extern struct gt_python {
     struct gt_python_layout layout;
-    uintptr_t code_type, text_type, bytes_type, function_type, method_type;
+    uintptr_t code_type, text_type, bytes_type;
     uintptr_t interpreter, interpreter_size; /* its C function */
 } gt_python;
 

@@ -50,7 +50,6 @@ static const struct {
          .code = {.file = 112, .name = 128, .lines = 136, .first = 72, .instructions = 184},
          .states = {.interpreters = 40, .first = 16, .next = 8, .thread = 152},
          .function_code = FUNCTION_CODE,
-         .items = 24,
          .ascii = 48,
          .characters = 72,
          .dict = GT_PYTHON_DICT_APART,
@@ -66,7 +65,6 @@ static const struct {
          .code = {.file = 112, .name = 128, .lines = 136, .first = 68, .instructions = 192},
          .states = {.interpreters = 40, .first = 72, .next = 8, .thread = 136},
          .function_code = FUNCTION_CODE,
-         .items = 24,
          .ascii = 40,
          .characters = 56,
          .dict = GT_PYTHON_DICT_TAGGED,
@@ -81,13 +79,12 @@ static const struct {
 static const struct published {
     uint32_t minor;
     uint8_t thread, thread_id, frame, code, object; /* thread_id: the word of its pthread_t */
-    uint8_t items;
     uint16_t keys;
-    uint8_t leaves;
+    uint8_t exit, leaves;
 } published[] = {
-    {0x030d, 19, 24, 28, 34, 44, 24, 880, 2},
-    {0x030e, 22, 27, 31, 39, 50, 32, 880, 3},
-    {0x030f, 22, 30, 39, 47, 58, 32, 888, 3},
+    {0x030d, 19, 24, 28, 34, 44, 880, GT_PYTHON_BOUND, 2},
+    {0x030e, 22, 27, 31, 39, 50, 880, 40, 3},
+    {0x030f, 22, 30, 39, 47, 58, 888, 40, 3},
 };
 enum { INTERPRETERS = 5, NEXT_INTERPRETER = 8, FIRST_STATE = 9 }; /* words, in all of them */
 enum { THREAD_NEXT = 2, THREAD_FRAME = 4 };
@@ -133,13 +130,13 @@ static bool read_published(const struct published *p, uint32_t version, const ui
                    .next = (uint16_t)thread[THREAD_NEXT],
                    .thread = (uint16_t)words[p->thread_id]},
         .function_code = FUNCTION_CODE,
-        .items = p->items,
         .ascii = 40,
         .characters = 56,
         .dict = GT_PYTHON_DICT_INLINE,
         .keys = p->keys,
         .values = 8,
         .has_byte_locks = true,
+        .exit = p->exit,
         .leaves = p->leaves,
     };
     return fits;

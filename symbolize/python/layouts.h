@@ -24,6 +24,9 @@ enum gt_python_dict {
     GT_PYTHON_DICT_INLINE  /* 3.13 on: in a dictionary, or in the object itself */
 };
 
+/* Where `__exit__` has its C method if it is bound to its lock; to 3.13. */
+enum { GT_PYTHON_BOUND = 16 };
+
 struct gt_python_layout {
     enum gt_python_chain chain;
     enum gt_python_lines lines;
@@ -47,12 +50,12 @@ struct gt_python_layout {
         uint16_t next, thread;            /* in a thread's state; thread: its pthread_t */
     } states;
     uint16_t function_code;     /* in a function: its code */
-    uint16_t items;             /* in a tuple: the first one; 0: not needed */
     uint16_t ascii, characters; /* in str: where ASCII characters begin; where others do */
     enum gt_python_dict dict;
     uint16_t keys;       /* in a type: the keys of its objects' values */
     uint16_t values;     /* in a table of values: the first one */
     bool has_byte_locks; /* from 3.13 on: a lock may be one byte */
+    uint8_t exit;        /* in a lock's `__exit__`: its C method; GT_PYTHON_BOUND: also the lock */
     uint8_t leaves;      /* the argument of CALL that leaves a `with` block; 0: not known */
 };
 

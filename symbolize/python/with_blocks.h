@@ -2,14 +2,14 @@
  * The locks of whose `with` blocks a thread of Python is in one, from 3.13 on. A lock that is one
  * byte names no holder, and taking it while it is free is no call. But while a block is executed,
  * the interpreter keeps on the frame's stack what it has to call at the block's end: the lock's
- * `__exit__`, bound to the lock (3.13), or the lock itself (3.14). The table of the function's
- * handlers says how deep that stack is at least, so that nothing left over is taken for it. A block
- * is entered once the lock is taken.
+ * `__exit__`, bound to the lock (3.13), or `__exit__` and then the lock (3.14). A lock alone may be
+ * the value of a variable, which a comprehension keeps there. The table of the function's handlers
+ * says how deep that stack is at least, so that nothing left over is taken for it. A block is
+ * entered once the lock is taken.
  *
  * threading.Condition.wait gives a lock up within the block, and takes it again. Which lock, only
  * its object says. So the blocks around that call do not count. A program may do the like itself:
- * so a thread does not hold the lock that it waits for, which the caller must leave out, unless
- * gt_python_holds_own says so. That function knows locks that are semaphores, too, from 3.11 on.
+ * so a thread never holds the lock that it waits for, which the caller must leave out.
  */
 #pragma once
 
@@ -49,21 +49,31 @@ static inline uint32_t gt_python_handler_depth(const uint8_t *at, const uint8_t 
     return 0;
 }
 
-/* Is given the address of the byte of each lock whose block a thread is in; and other addresses. */
+/* Is given the address of the byte of each lock whose block a thread is in. Another object with a
+ * method `__exit__` in C counts as a lock. */
 typedef void gt_python_block_fn(void *arg, uintptr_t lock);
 
-/* Passes on what a word on a frame's stack ends a block of. The lowest bits are a tag. */
-static inline void gt_python_pass_block(uintptr_t word, gt_python_block_fn *fn, void *arg)
+/* Whether the object is a method `__exit__` that is written in C. */
+static inline bool gt_python_is_exit(uintptr_t object)
 {
-    enum { TAG = 7, NAME = 0, METHOD = 16, SELF = 24 };
+    enum { NAME = 0 };
     static const char name[] = "__exit__";
-    uintptr_t object = word & ~(uintptr_t)TAG, method, text;
-    fn(arg, object + GT_PYTHON_LOCK_BYTE);
-    if (gt_python_can_read(object, SELF + sizeof object) &&
-        gt_python_read_word(object + METHOD, &method) &&
-        gt_python_read_word(method + NAME, &text) && gt_python_can_read(text, sizeof name) &&
-        memcmp(gt_python_at(text, sizeof name), name, sizeof name) == 0)
-        fn(arg, gt_python_word(object + SELF) + GT_PYTHON_LOCK_BYTE);
+    uintptr_t method, text;
+    return gt_python_read_word(object + gt_python.layout.exit, &method) &&
+           gt_python_read_word(method + NAME, &text) && gt_python_can_read(text, sizeof name) &&
+           memcmp(gt_python_at(text, sizeof name), name, sizeof name) == 0;
+}
+
+/* Passes on what two words on a frame's stack end a block of, if they do. Their lowest bits are a
+ * tag. */
+static inline void gt_python_pass_block(uintptr_t first, uintptr_t second, gt_python_block_fn *fn,
+                                        void *arg)
+{
+    enum { TAG = 7, SELF = 24 };
+    uintptr_t object = first & ~(uintptr_t)TAG, self = second & ~(uintptr_t)TAG;
+    if (gt_python_is_exit(object) &&
+        (gt_python.layout.exit != GT_PYTHON_BOUND || gt_python_read_word(object + SELF, &self)))
+        fn(arg, self + GT_PYTHON_LOCK_BYTE);
 }
 
 /* The table of a function's handlers. false: it is not as it has to be. */
@@ -98,11 +108,7 @@ static inline bool gt_python_gives_up(uintptr_t frame)
            gt_python_is_text(&code.name, "Condition.wait") && gt_python_is_of_threading(&code.file);
 }
 
-/*
- * The words on the frame's stack that are there as long as its innermost `try` or `with` is. false:
- * something is not as it has to be.
- */
-static inline bool gt_python_read_stack(uintptr_t frame, uintptr_t *stack, uint32_t *depth)
+static inline void gt_python_pass_frame(uintptr_t frame, gt_python_block_fn *fn, void *arg)
 {
     enum { DEPTH_MAX = 1024, LOCALS_MAX = 1 << 16, UNIT = 2 };
     const struct gt_python_layout *l = &gt_python.layout;
@@ -111,23 +117,19 @@ static inline bool gt_python_read_stack(uintptr_t frame, uintptr_t *stack, uint3
     size_t size;
     if (!gt_python_is_object(code, gt_python.code_type, l->code.first + 2 * sizeof(uint32_t)) ||
         !gt_python_read_handlers(code, &rows, &size))
-        return false;
+        return;
     uint32_t locals = gt_python_half(code + l->code.first + sizeof locals);
     uint32_t unit = (uint32_t)(gt_python_instruction_of(frame, code) / UNIT);
-    *depth = gt_python_handler_depth(rows, rows + size, unit);
-    *stack = frame + l->frame.locals + locals * sizeof *stack;
-    return locals <= LOCALS_MAX && *depth <= DEPTH_MAX &&
-           gt_python_can_read(*stack, *depth * sizeof *stack);
-}
-
-static inline void gt_python_pass_frame(uintptr_t frame, gt_python_block_fn *fn, void *arg)
-{
-    uintptr_t stack;
-    uint32_t depth;
-    if (!gt_python_read_stack(frame, &stack, &depth))
+    uint32_t depth = gt_python_handler_depth(rows, rows + size, unit);
+    uintptr_t stack = frame + l->frame.locals + locals * sizeof stack;
+    if (locals > LOCALS_MAX || depth > DEPTH_MAX ||
+        !gt_python_can_read(stack, depth * sizeof stack))
         return;
-    for (uint32_t i = 0; i < depth; i++)
-        gt_python_pass_block(gt_python_word(stack + i * sizeof stack), fn, arg);
+    for (uint32_t i = 0; i < depth; i++) {
+        uintptr_t at = stack + i * sizeof at;
+        uintptr_t next = i + 1 < depth ? gt_python_word(at + sizeof at) : 0;
+        gt_python_pass_block(gt_python_word(at), next, fn, arg);
+    }
 }
 
 /* Calls fn for what the thread, Python's `thread`, which stands still, is in a block of. */
@@ -146,87 +148,4 @@ static inline void gt_python_pass_blocks(uintptr_t thread, gt_python_block_fn *f
             frame = gt_python_word(frame + gt_python.layout.frame.previous);
         }
     }
-}
-
-/* A thread's own block ------------------------------------------------------------------------ */
-
-/* Whether the text contains the ASCII characters. */
-static inline bool gt_python_contains(const struct gt_python_text *text, const char *ascii)
-{
-    return text->width == 1 && memmem(text->at, text->length, ascii, strlen(ascii));
-}
-
-/* Whether the function uses a name that says that it takes or gives up a lock; or its names cannot
- * be read. */
-static inline bool gt_python_uses_release(uintptr_t frame)
-{
-    enum { NAMES = 32, NAMES_MAX = 4096 };
-    static const char *const says[] = {"acquire", "release", "unlock"};
-    uintptr_t names, item = gt_python.layout.items;
-    struct gt_python_text text;
-    if (!gt_python_read_word(gt_python_code_of(frame) + NAMES, &names) ||
-        !gt_python_can_read(names, item))
-        return true;
-    size_t n = gt_python_word(names + GT_PYTHON_SIZE);
-    if (n > NAMES_MAX || !gt_python_can_read(names + item, n * sizeof names))
-        return true;
-    for (size_t i = 0; i < n; i++) {
-        if (!gt_python_read_text(gt_python_word(names + item + i * sizeof names), &text))
-            return true;
-        for (size_t k = 0; k < sizeof says / sizeof *says; k++) {
-            if (gt_python_contains(&text, says[k]))
-                return true;
-        }
-    }
-    return false;
-}
-
-struct gt_python_own {
-    uintptr_t lock;
-    bool found;
-};
-
-/* Whether that is the lock's address: that of its byte, or of the semaphore that it points to. */
-static inline void gt_python_match_own(void *arg, uintptr_t at)
-{
-    struct gt_python_own *own = arg;
-    uintptr_t word;
-    own->found |= at == own->lock || (!gt_python.layout.has_byte_locks &&
-                                      gt_python_read_word(at, &word) && word == own->lock);
-}
-
-/*
- * Whether the thread, which waits for the lock, is in a `with` block of the lock, and has certainly
- * not given the lock up there. So no function from the one with the block on uses a name that says
- * so, and no block within that block is of an object whose methods are Python's, such as one that
- * releases the lock for the time of its own block.
- */
-static inline bool gt_python_holds_own(uintptr_t thread, uintptr_t lock)
-{
-    enum { TAG = 7 };
-    struct gt_python_own own = {.lock = lock};
-    struct gt_python_position position;
-    struct gt_python_call call;
-    if (gt_python.layout.chain < GT_PYTHON_CFRAMES || !gt_python_begin(thread, &position))
-        return false;
-    while (gt_python_next_call(&position, &call)) {
-        uintptr_t frame = call.frame, stack;
-        for (uint32_t i = 0; i < call.n; i++) {
-            uint32_t depth;
-            if (gt_python_uses_release(frame) || !gt_python_read_stack(frame, &stack, &depth))
-                return false;
-            while (depth--) {
-                uintptr_t word = gt_python_word(stack + depth * sizeof stack);
-                uintptr_t object = word & ~(uintptr_t)TAG;
-                gt_python_pass_block(word, gt_python_match_own, &own);
-                if (own.found)
-                    return true;
-                if (gt_python_is_object(object, gt_python.function_type, GT_PYTHON_SIZE) ||
-                    gt_python_is_object(object, gt_python.method_type, GT_PYTHON_SIZE))
-                    return false;
-            }
-            frame = gt_python_word(frame + gt_python.layout.frame.previous);
-        }
-    }
-    return false;
 }

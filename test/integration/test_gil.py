@@ -360,81 +360,25 @@ def test_a_trace_ends_with_a_deadlock_of_locks(python, tmp_path, kind):
     assert "deadlock" in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
 
 
-# A thread wants the lock in whose block it is: there, in a function that it calls, in a block of another lock, in a handler.
-# CASE is the function with the block.
-TWICE = """
-import signal, threading
-lock, other = threading.Lock(), threading.Lock()
-def directly():
-    with lock:
-        with lock: pass
-def in_a_function():
-    with lock:
-        for _ in range(2): inner()
-def inner():
-    with other:
-        with lock: pass
-def in_a_handler():
-    with lock:
-        try: 1 / 0
-        except ZeroDivisionError:
-            with lock: pass
-"""
-OWN_CASES = ["directly", "in_a_function", "in_a_handler"]
-
-
-def has_blocks(python):
-    if int(python.name.split(".")[1]) < 11:
-        pytest.skip("its functions have no table of handlers")
-
-
-@pytest.mark.parametrize("case", OWN_CASES)
-def test_a_thread_that_waits_for_its_own_lock(python, tmp_path, case):
-    has_blocks(python)
-    trace = tmp_path / "t.out"
-    script = f"{ADDRESS}{TWICE}print(address(lock), flush=True)\nthreading.Thread(target={case}).start()\nsignal.pause()\n"
-    pipe = proc.subprocess.PIPE
-    child = proc.spawn([python, "-c", script], env=proc.traced_env(trace, {"GOTRACE_HANG": "300ms"}), stdout=pipe, stderr=pipe, text=True)
-    lock = child.stdout.readline().strip()
-    assert "DEADLOCK" in child.stderr.readline()
-    assert re.search(rf"thread (\d+) .*waits for a lock at {lock}, which thread \1 ", child.stderr.readline())
-    child.terminate()
-    child.communicate()
-    (found,) = json.loads(proc.run([GOTRACE, "top", "--json", trace]).ok().stdout)["deadlocks"]
-    assert len(found["threads"]) == 1, found
-    assert "deadlock" in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
-
-
-@pytest.mark.parametrize("case", OWN_CASES)
-def test_stacks_of_a_thread_that_waits_for_its_own_lock(python, case):
-    """Also without the library. The thread may still be on its way."""
-    if proc.run([python, "-c", ARE_BYTES]).ok().stdout.split()[0] == "False":
-        pytest.skip("it is a semaphore")
-    script = f"{ADDRESS}{TWICE}print(address(lock), flush=True)\nthreading.Thread(target={case}).start()\n"
-    child = proc.spawn([python, "-c", script], stdout=proc.subprocess.PIPE, text=True)
-    lock = child.stdout.readline().strip()
-    for _ in range(50):
-        told = proc.run([GOTRACE, "stacks", str(child.pid)])
-        if told.returncode == 3:
-            break
-    proc.kill_group(child)
-    assert told.returncode == 3 and "DEADLOCK: a thread waits for itself" in told.stdout, told
-    assert re.search(rf"thread (\d+) .*: waits for mutex {lock}, held by thread \1 ", told.stdout), (lock, told.stdout)
-
-
-# A thread wants a lock in whose block it is, but has given the lock up there, and the main thread has it: by its own call, by
-# a context manager, or by a function that it called before. The main thread says when the thread is there.
-GIVEN_UP = """
+# A thread waits for a lock of which it is in a block, or seems to be. It is in no deadlock: it has given the lock up there, so
+# that the main thread has it, or the main thread will release the lock. CASE is what the thread executes. The main thread says
+# when the thread is there. In comprehensions the interpreter keeps the outer value of a variable, here a lock, on its stack.
+OWN = """
 import contextlib
-lock, given, taken = threading.Lock(), threading.Event(), threading.Event()
-def give():
-    lock.release()
+lock, other, given, taken = threading.Lock(), threading.Lock(), threading.Event(), threading.Event()
+def pause():
     given.set()
     taken.wait()
+def give():
+    lock.release()
+    pause()
 def itself():
     with lock:
         give()
         lock.acquire()
+def no_names(operations=(lock.release, pause, lock.acquire)):
+    with lock:
+        for operation in operations: operation()
 @contextlib.contextmanager
 def without():
     give()
@@ -445,15 +389,27 @@ def block():
         with without():
             with lock: pass
 class Without:
-    def __enter__(self): give()
-    def __exit__(self, *_): lock.acquire()
+    def __enter__(self):
+        lock.__exit__(None, None, None)
+        pause()
+    def __exit__(self, *_): lock.__enter__()
 def at_its_end():
     with lock:
         with Without(): pass
+def hand_over():
+    with lock:
+        given.set()
+        with lock: pass
+def comprehension():
+    kept = lock
+    pause()
+    def want(_):
+        with lock: pass
+    return [want(kept) for kept in [other]]
 thread = threading.Thread(target=CASE, daemon=True)
 thread.start()
 given.wait()
-lock.acquire()
+if CASE != hand_over: lock.acquire()
 taken.set()
 while not is_asleep(thread): pass
 print(flush=True)
@@ -462,21 +418,29 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("case", ["itself", "block", "at_its_end"])
-def test_a_lock_that_was_given_up_in_its_block(python, tmp_path, case):
-    script = ADDRESS + ASLEEP + "import os\n" + GIVEN_UP.replace("CASE", case)
-    pipe = proc.subprocess.PIPE
-    child = proc.spawn([python, "-c", script], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "100ms"}), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+@pytest.mark.parametrize("case", ["itself", "no_names", "block", "at_its_end", "hand_over", "comprehension"])
+def test_a_thread_that_waits_for_a_lock_of_its_own(python, tmp_path, case):
+    check_no_deadlock(python, tmp_path, OWN.replace("CASE", case))
+
+
+def check_no_deadlock(python, tmp_path, script):
+    """No DEADLOCK while the program waits for a line, in its trace and in the reports of it."""
+    trace, pipe = tmp_path / "t.out", proc.subprocess.PIPE
+    env = proc.traced_env(trace, {"GOTRACE_HANG": "100ms"})
+    child = proc.spawn([python, "-c", ADDRESS + ASLEEP + "import os\n" + script], env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     child.stdout.readline()
     for _ in range(5):
         proc.run([GOTRACE, "stacks", child.pid]).ok()
     time.sleep(1.5)  # several times GOTRACE_HANG
     assert "DEADLOCK" not in child.communicate("\n")[1] and child.returncode == 0
+    assert not json.loads(proc.run([GOTRACE, "top", "--json", trace]).ok().stdout)["deadlocks"]
+    assert "deadlock" not in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
 
 
 # One thread wants the lock that another one has, which wants a lock: of a thread that has left its block, so that the main
 # thread has it now; or that waits with a timeout, or sleeps, in its block; or that gave the lock up in Condition.wait and wants
-# it again, while the main thread has it. The main thread says when both are there.
+# it again, while the main thread has it; or that has never had it: a comprehension keeps the lock on the interpreter's stack, as
+# the outer value of a variable, and the main thread has it. The main thread says when both are there.
 NO_CIRCLES = """
 one, other, turns, go, there = threading.Lock(), threading.Lock(), threading.Barrier(3), threading.Event(), []
 changed = threading.Condition(one)
@@ -501,6 +465,12 @@ def gives_up():
         turns.wait()
         there.append(1)
         changed.wait()
+def keeps():
+    lock = one
+    meet()
+    def take(lock):
+        with lock: pass
+    [take(lock) for lock in [other]]
 def wants():
     with other:
         meet()
@@ -508,7 +478,7 @@ def wants():
 threads = [threading.Thread(target=f, daemon=True) for f in (CASE, wants)]
 for t in threads: t.start()
 turns.wait()
-if CASE in (left, gives_up):
+if CASE in (left, gives_up, keeps):
     while CASE == gives_up and not changed._waiters: pass
     one.acquire()
     if CASE == gives_up: changed.notify()
@@ -520,16 +490,9 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("case", ["left", "timed", "sleeps", "gives_up"])
+@pytest.mark.parametrize("case", ["left", "timed", "sleeps", "gives_up", "keeps"])
 def test_no_deadlock_of_locks(python, tmp_path, case):
-    script = ADDRESS + ASLEEP + "import os\n" + NO_CIRCLES.replace("CASE", case)
-    pipe = proc.subprocess.PIPE
-    child = proc.spawn([python, "-c", script], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "100ms"}), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-    child.stdout.readline()
-    for _ in range(5):
-        proc.run([GOTRACE, "stacks", child.pid]).ok()
-    time.sleep(1.5)  # several times GOTRACE_HANG
-    assert "DEADLOCK" not in child.communicate("\n")[1] and child.returncode == 0
+    check_no_deadlock(python, tmp_path, NO_CIRCLES.replace("CASE", case))
 
 
 # Threads wait for signals much longer than GOTRACE_HANG: each for locks that it or another waiting thread has taken.

@@ -13,7 +13,7 @@ VERSIONS = "python3.14", "python3.15"
 ARCHIVE = ROOT / "build/debootstrap/pythons.tar"
 TESTS = {
     "test_python.py": "(tree or names_of_threads or functions_of_threads or live) and not embedded",
-    "test_gil.py": "deadlock or own_lock or given_up or holder or simple_queue",
+    "test_gil.py": "deadlock or of_its_own or holder or simple_queue",
 }
 
 pytestmark = [pytest.mark.foreign, pytest.mark.limit(1500), pytest.mark.needs("debootstrap"), pytest.mark.needs("patchelf")]

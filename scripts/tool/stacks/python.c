@@ -194,8 +194,6 @@ static bool find(const struct module *m)
     gt_python.code_type = address_of(m, "PyCode_Type");
     gt_python.text_type = address_of(m, "PyUnicode_Type");
     gt_python.bytes_type = address_of(m, "PyBytes_Type");
-    gt_python.function_type = address_of(m, "PyFunction_Type");
-    gt_python.method_type = address_of(m, "PyMethod_Type");
     gt_python.interpreter = m->bias + interpreter.st_value;
     gt_python.interpreter_size = interpreter.st_size;
     if (!gt_python_layout(version(m), words, &gt_python.layout))
@@ -337,27 +335,14 @@ static bool waits_for(const struct gt_still_thread *t, uint64_t lock)
     return i < it.wants && it.wanted[i].lock == lock && it.wanted[i].waiter == t;
 }
 
-static void set_holder(const struct gt_still_thread *t, uint64_t lock)
-{
-    struct wanted *w = find_wanted(lock);
-    w->several |= w->holder && w->holder != t;
-    w->holder = t;
-}
-
 static void note_holder(void *thread, uintptr_t lock)
 {
     const struct gt_still_thread *t = thread;
-    if (find_wanted(lock) && !waits_for(t, lock))
-        set_holder(t, lock);
-}
-
-/* Whether the thread waits for a lock in whose block it is. */
-static void note_own(const struct gt_still_thread *t)
-{
-    for (size_t i = 0; i < it.wants; i++) {
-        if (it.wanted[i].waiter == t && gt_python_holds_own(t->python, it.wanted[i].lock))
-            set_holder(t, it.wanted[i].lock);
-    }
+    struct wanted *w = find_wanted(lock);
+    if (!w || waits_for(t, lock))
+        return;
+    w->several |= w->holder && w->holder != t;
+    w->holder = t;
 }
 
 void gt_python_want(const struct gt_still_thread *waiter, uint64_t lock)
@@ -380,10 +365,8 @@ void gt_python_find_holders(void)
     }
     for (size_t i = 0; i < s->tasks; i++) {
         struct gt_still_thread *t = &s->task[i];
-        if (t->python) {
+        if (t->python)
             gt_python_pass_blocks(t->python, note_holder, t);
-            note_own(t);
-        }
         while (s->pieces > pieces) /* as much as one thread needs is enough */
             free((uint8_t *)s->piece[--s->pieces].bytes);
     }
