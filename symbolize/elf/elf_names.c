@@ -88,7 +88,7 @@ static ElfW(Sym) *
     if (t->gnu_hash) {
         const struct gt_gnu_hash its = {(uintptr_t)t->gnu_hash, (uintptr_t)t->symbols,
                                         (uintptr_t)t->strings};
-        i = gt_gnu_find(&its, in_our_memory, NULL, name, hash, i);
+        i = gt_gnu_find(&its, in_our_memory, NULL, name, hash, i, UINT32_MAX);
         return i ? &t->symbols[i] : NULL;
     }
     for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {

@@ -33,14 +33,14 @@ static inline __attribute__((always_inline)) bool gt_gnu_is_named(const struct g
 
 /*
  * The index of the first symbol of that name from `from` on; 0: there is none. All versions of a
- * name are in one chain. hash: gt_elf_hash(name). Inlined, as a process looks up some 300 names
- * before it begins.
+ * name are in one chain. hash: gt_elf_hash(name). max: no chain is longer. Inlined, as a process
+ * looks up some 300 names before it begins.
  */
 static inline __attribute__((always_inline)) uint32_t
 gt_gnu_find(const struct gt_gnu_hash *t, gt_gnu_reader *at, const void *module, const char *name,
-            uint32_t hash, uint32_t from)
+            uint32_t hash, uint32_t from, uint32_t max)
 {
-    enum { BITS = 8 * sizeof(ElfW(Addr)), CHAIN_MAX = 4096 };
+    enum { BITS = 8 * sizeof(ElfW(Addr)) };
     const uint32_t *word = at(module, t->table, 4 * sizeof *word);
     if (!word)
         return 0;
@@ -53,7 +53,7 @@ gt_gnu_find(const struct gt_gnu_hash *t, gt_gnu_reader *at, const void *module, 
     word = at(module, bucket + hash % buckets * sizeof *word, sizeof *word);
     uint32_t i = word && *word >= first ? *word : 0;
     uintptr_t chain = bucket + (buckets - (uintptr_t)first) * sizeof *word;
-    for (uint32_t end = i + CHAIN_MAX; i && i != end; i++) {
+    for (uint32_t end = i + max; i && i != end; i++) {
         const ElfW(Sym) *symbol = NULL;
         word = at(module, chain + i * sizeof *word, sizeof *word);
         bool last = !word || *word & 1;

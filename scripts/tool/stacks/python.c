@@ -159,7 +159,9 @@ static const void *read_piece(const void *module, uintptr_t address, size_t size
 /* The module's definition of the name. False: it has none. */
 static bool find_symbol(const struct module *m, const char *name, ElfW(Sym) * symbol)
 {
-    uint32_t i = gt_gnu_find(&m->names, read_piece, m, name, gt_elf_hash(name), 0);
+    enum { CHAIN_MAX = 4096 };
+    uint32_t hash = gt_elf_hash(name);
+    uint32_t i = gt_gnu_find(&m->names, read_piece, m, name, hash, 0, CHAIN_MAX);
     return i && read_module(m, m->names.symbols + i * sizeof *symbol, symbol, sizeof *symbol) &&
            symbol->st_shndx != SHN_UNDEF;
 }
