@@ -14,8 +14,9 @@
  * library. The command finds it by its magic, at the beginning of a page of the library's data, and
  * reads and writes it through /proc/PID/mem. The kernel demands the permissions of a debugger for
  * that. The open file keeps referring to the old memory when the process execs or its PID is used
- * again. The command writes 1 to `*attend`, a word that hooks read anyway, and the program's thread
- * then reads the page at its next call that may block. A forked child has a copy of the page.
+ * again. The command writes 1 to the first byte of `*attend`, a word that hooks read anyway. The
+ * program's thread then reads the page at its next call that may block. A forked child has a copy
+ * of the page.
  *
  * A kernel before 5.9 gives the drain thread no descriptor table of its own: only gotrace.h and
  * GOTRACE_SIGNAL work there.

@@ -228,7 +228,7 @@ static int put_until(const struct program *p, int64_t until)
 
 static int kick(const struct program *p)
 {
-    uint32_t yes = 1;
+    uint8_t yes = 1; /* the other bytes are the program's: see gt_drain_unattended */
     int error = put_until(p, time(NULL) + LEASE_S);
     return error ? error : put(p, p->attend, &yes, sizeof yes);
 }

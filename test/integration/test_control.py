@@ -692,22 +692,47 @@ def test_program_under_seccomp(tmp_path):
     assert program.end() == "" and not program.trace.exists()
 
 
+def unattended_of(pid):
+    """Where gt_drain_unattended is in the process's memory."""
+    symbols = proc.run(["nm", ROOT / "libgotrace.so"]).ok().stdout
+    maps = open(f"/proc/{pid}/maps").read()
+    base = int(re.search(r"^(\w+)-\w+ r--p 00000000 .*/libgotrace.so$", maps, re.M)[1], 16)
+    return base + int(re.search(r"^(\w+) b gt_drain_unattended$", symbols, re.M)[1], 16)
+
+
 @pytest.mark.alone
 def test_threads_are_not_slowed(running):
     """A kick that comes too late, when our thread does such things, is taken back."""
-    symbols = proc.run(["nm", ROOT / "libgotrace.so"]).ok().stdout
-    offset = int(re.search(r"^(\w+) b gt_drain_unattended$", symbols, re.M)[1], 16)
     program = running(GOTRACE_START="manual")
-    maps = open(f"/proc/{program.pid}/maps").read()
-    base = int(re.search(r"^(\w+)-\w+ r--p 00000000 .*/libgotrace.so$", maps, re.M)[1], 16)
+    at = unattended_of(program.pid)
     with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
         def attended():
-            memory.seek(base + offset)
+            memory.seek(at)
             return memory.read(4) == bytes(4)
 
         assert attended()
-        memory.seek(base + offset)
+        memory.seek(at)
         memory.write(b"\1\0\0\0")
         program.poke()
         proc.until(attended)
+    program.end()
+
+
+def test_a_kick_leaves_the_other_bits(tmp_path):
+    """One of them holds the program's threads while its file is completed."""
+    program = Single(tmp_path, "late_thread")
+    proc.until(lambda: is_idle(program))
+    at = unattended_of(program.pid)
+    with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
+        def bits():
+            memory.seek(at)
+            return memory.read(4)
+
+        memory.seek(at)
+        memory.write(b"\0\1\0\0")
+        asking = program.asks("start", program.pid)
+        proc.until(lambda: bits() != b"\0\1\0\0")
+        assert bits() == b"\1\1\0\0"
+    program.poke()
+    assert asking.communicate(timeout=20) and asking.returncode == 0
     program.end()
