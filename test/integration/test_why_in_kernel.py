@@ -5,6 +5,7 @@ import re
 import pytest
 
 from lib import SINGLE
+from lib.reports import report
 from test_why import check, page, why
 
 pytestmark = pytest.mark.measured
@@ -68,3 +69,30 @@ def test_system_time(traced, mode):
         assert 50 <= int(said[1]) <= 100 * system / used + 2, (said, system, used)
         counted = re.search(r"(\d+)\s+page\s+faults", said[2])
         assert bool(counted) == (mode == "pages") and (not counted or abs(int(counted[1]) - faults) <= 50)
+
+
+@pytest.mark.parametrize("mode", ["room", "full"])
+def test_calls_that_do_not_wait(traced, mode):
+    """Writes to a pipe with room are CPU time, and no waits that `gotrace top` shows; writes that block are. All CPU time counts as running."""
+    result = traced([SINGLE / "why/room", mode]).ok()
+    lived, cpu = map(int, result.stdout.split())
+    top, asked = report(result.trace, "top"), report(result.trace, "top", "--kind=syscall")
+    writes = [[row for row in rows["waits"] if row["what"] == "write"] for rows in (top, asked)]
+    assert sum(row["count"] for row in writes[1]) >= 1900, asked
+    if mode == "room":
+        assert not writes[0] and top["in_kernel"]["count"] >= 1900 and top["total_ns"] < lived / 4, top
+    else:
+        assert writes[0] == writes[1] and writes[0][0]["total_ns"] > lived / 2 and not top["in_kernel"]["count"], top
+    running = why(result.trace)["parallelism"]["running"]["average"]
+    assert abs(running - cpu / lived) < 0.1 * cpu / lived, (running, cpu, lived)
+
+
+def test_one_thread_more_than_cpus(traced):
+    """A thread more in a pool that has all CPUs gains no more than the CPU time leaves."""
+    for _ in range(10):  # it is tried only if other processes leave the program its CPUs
+        result = traced([SINGLE / "why/all_cpus"]).ok()
+        cpu, cpus = map(int, result.stdout.split())
+        page = why(result.trace)
+        for gain in [change["gain"] for change in page["what_if"] if change["change"] == "more"]:
+            then = (1 - gain) * page["replay"]["unchanged_ns"]
+            assert then >= 0.95 * cpu / cpus, (gain, then, cpu, cpus)

@@ -239,6 +239,8 @@ void gt_top_print(struct gt_top *top)
         gt_print_waiting(top->threads, top->kinds, top->most);
     if (!top->cpu)
         gt_idle_sum_print(&top->idle);
+    if (!top->cpu && !top->wakers)
+        gt_in_kernel_print(&top->in_kernel);
     print_head(top);
     if (top->by_thread) {
         print_threads(top);

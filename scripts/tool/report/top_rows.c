@@ -2,6 +2,7 @@
 #include "top_rows.h"
 
 #include "call_places.h"
+#include "kinds.h"
 #include "roles.h"
 
 #include "encoder/read/need.h"
@@ -26,10 +27,11 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
 {
     const struct gt_callers *stack = span->stack;
     uint64_t ns = top->preempted ? span->waker_off : span->ns;
+    gt_sure_waits_add(&top->sure, span);
     if (!(top->kinds & 1u << span->kind) || (top->preempted && !ns))
         return false;
     uint64_t number = stack ? stack->number : 0;
-    uint64_t g = top->by_thread ? span->thread->g : 0;
+    uint64_t g = top->wakers ? 0 : span->thread->g; /* fold joins threads */
     uint64_t waker = top->wakers && span->waker ? span->waker->number : 0;
     bool never_idle = gt_is_never_idle(span);
     struct gt_top_row *row = row_at(span->ended ? &top->over : &top->cut,
@@ -39,7 +41,7 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
     row->by = row->count && row->by != span->by ? NULL : span->by;
     row->ended = span->ended;
     row->never_idle = never_idle;
-    row->thread = top->by_thread ? span->thread : NULL;
+    row->thread = top->wakers ? NULL : span->thread;
     row->kind = span->kind;
     row->stack = stack;
     row->ns += ns;
@@ -111,14 +113,16 @@ static void join(struct gt_top_row *to, const struct gt_top_row *from)
     gt_lengths_join(&to->lengths, &from->lengths);
 }
 
-/* Joins stacks that wait at one place into one row. */
-static void fold(const struct gt_top *top, struct gt_top_rows *rows)
+/* Joins stacks that wait at one place into one row, for each thread apart or for all of them. */
+static void fold(const struct gt_top *top, struct gt_top_rows *rows, bool by_thread)
 {
     size_t n = 0;
     if (!rows->n)
         return;
-    for (size_t i = 0; i < rows->n; i++)
+    for (size_t i = 0; i < rows->n; i++) {
         find_place(top, &rows->row[i]);
+        rows->row[i].thread = by_thread ? rows->row[i].thread : NULL;
+    }
     qsort(rows->row, rows->n, sizeof *rows->row, by_place);
     for (size_t i = 1; i < rows->n; i++) {
         if (by_place(&rows->row[n], &rows->row[i]) == 0)
@@ -142,6 +146,21 @@ static void set_idle_apart(struct gt_top_rows *rows, struct gt_idle_sum *idle)
             rows->row[n++] = *row;
     }
     rows->n = n;
+}
+
+/* Moves the rows of calls that computed, each of one thread at one place, to `in_kernel`. */
+static void set_in_kernel_apart(struct gt_top *top)
+{
+    size_t n = 0;
+    fold(top, &top->over, true);
+    for (size_t i = 0; i < top->over.n; i++) {
+        const struct gt_top_row *row = &top->over.row[i];
+        if (gt_is_in_kernel(&top->sure, row->thread, row->kind, row->what, row->count, row->ns))
+            gt_idle_sum_add(&top->in_kernel, row->stack, row->count, row->ns);
+        else
+            top->over.row[n++] = *row;
+    }
+    top->over.n = n;
 }
 
 static bool is_repeated(const struct gt_callers *stack, uint32_t i)
@@ -188,11 +207,13 @@ void gt_top_sum_up(struct gt_top *top)
         set_idle_apart(&top->over, &top->idle);
         set_idle_apart(&top->cut, &top->idle);
     }
+    if (!top->cpu && !top->wakers && !top->cumulative && top->kinds == GT_KINDS_USUAL)
+        set_in_kernel_apart(top);
     sum(&top->all, &top->over);
     sum(&top->all, &top->cut);
-    fold(top, &top->cut);
+    fold(top, &top->cut, top->by_thread);
     if (top->cumulative)
         top->over = cumulate(&top->over);
     else
-        fold(top, &top->over);
+        fold(top, &top->over, top->by_thread);
 }

@@ -6,12 +6,13 @@
 #pragma once
 
 #include "idle.h"
+#include "in_kernel.h"
 #include "lengths.h"
 
 #include "encoder/read/threads.h"
 
 struct gt_top_row {
-    const struct gt_thread_state *thread; /* NULL: all threads */
+    const struct gt_thread_state *thread; /* NULL: all threads, or several */
     enum gt_kind kind;
     const struct gt_callers *stack; /* of the longest wait */
     const char *what;               /* the function that waits */
@@ -41,7 +42,8 @@ struct gt_top {
     unsigned kinds;               /* kinds of waits, one bit each */
     size_t most;                  /* number of rows */
     struct gt_top_rows over, cut; /* waits that ended, and those that the trace's end cuts */
-    struct gt_idle_sum idle;
+    struct gt_idle_sum idle, in_kernel; /* waits and calls that the rows leave out */
+    struct gt_sure_waits sure;
     struct gt_top_row all; /* the sum of both */
 };
 

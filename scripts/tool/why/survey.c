@@ -4,6 +4,9 @@
 #include "cpu_use.h"
 #include "joins.h"
 
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/in_kernel.h"
+
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
@@ -26,6 +29,7 @@ struct look {
     size_t grouped, counted;
     double per_ns;             /* columns */
     struct gt_cpu_parts parts; /* of the thread's running */
+    double in_calls, in_waits; /* the part of its calls, and of its waits and polls, on a CPU */
 };
 
 static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
@@ -208,6 +212,51 @@ static bool is_for_start(const struct look *l, const struct gt_step *s)
     return by->thread->maker == graph->lane[l->thread].thread && s->to < by->begin + SOON_NS;
 }
 
+/* Whether the step is a call that may compute all the time: it does not poll. */
+static bool may_compute(const struct gt_graph *graph, const struct gt_step *s)
+{
+    return (s->kind == GT_NETWORK || s->kind == GT_SYSCALL) &&
+           !gt_is_poll(gt_leaf_of(graph->spot[s->spot].stack));
+}
+
+/* Whether the thread waits there by its events, where it may have computed for a moment. */
+static bool is_wait(const struct gt_step *s)
+{
+    return s->ended && s->kind > GT_SCHED && s->kind < GT_UNSEEN;
+}
+
+/* How much of `ns` these are; takes it from there. */
+static double take(double *ns, double these)
+{
+    double taken = *ns < these ? *ns : these;
+    *ns -= taken;
+    return these > 0 ? taken / these : 0;
+}
+
+/*
+ * Shares out the CPU time that the thread's account has beyond its running: to its calls; to its
+ * running again, as some run-queue time is in its waits; and to its waits, which begin and end on
+ * a CPU.
+ */
+static void share_cpu(struct look *l)
+{
+    enum { LEAST_PERCENT = 5 };
+    const struct gt_graph *graph = l->sections->graph;
+    const struct gt_shares *its = &graph->lane[l->thread].thread->shares;
+    double cpu = (double)its->cpu, ran = (double)its->told[GT_RUNNING], calls = 0, waits = 0;
+    double left = cpu - l->parts.ran * ran, room = (1 - l->parts.unseen - l->parts.ran) * ran;
+    l->in_calls = l->in_waits = 0;
+    if (left <= 0 || left * 100 < cpu * LEAST_PERCENT)
+        return;
+    struct gt_cursor c = {.graph = graph, .thread = l->thread};
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));)
+        *(may_compute(graph, s) ? &calls : &waits) += is_wait(s) ? (double)(s->to - s->from) : 0;
+    gt_cursor_close(&c);
+    l->in_calls = take(&left, calls);
+    l->parts.ran += ran > 0 ? take(&left, room) * room / ran : 0;
+    l->in_waits = take(&left, waits);
+}
+
 static void look_at(struct look *l, const struct gt_step *s)
 {
     struct gt_survey *v = l->survey;
@@ -218,7 +267,10 @@ static void look_at(struct look *l, const struct gt_step *s)
     if (!ns)
         return;
     bool runs = band == GT_BAND_RUNNING;
-    draw(l, band, runs ? l->parts.ran : 1, from, to);
+    double computes = !is_wait(s) ? 0 : may_compute(graph, s) ? l->in_calls : l->in_waits;
+    draw(l, band, runs ? l->parts.ran : 1 - computes, from, to);
+    if (computes > 0)
+        draw(l, GT_BAND_RUNNING, computes, from, to);
     if (runs && l->parts.unseen > 0)
         draw(l, GT_BAND_CALLS, l->parts.unseen, from, to);
     if (runs && l->parts.ran + l->parts.unseen < 1)
@@ -251,6 +303,7 @@ static void look_at_thread(struct look *l)
     struct gt_cursor c = {.graph = l->sections->graph, .thread = l->thread};
     l->rounds = (struct gt_rounds){.spot = GT_NOBODY};
     l->parts = gt_cpu_parts_of(c.graph, l->thread);
+    share_cpu(l);
     l->pool = &l->survey->pool[v->pool_of[l->thread]];
     for (const struct gt_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
          s = gt_cursor_next(&c))

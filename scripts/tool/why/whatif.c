@@ -50,14 +50,15 @@ static bool others_have_cpus(const struct search *s, const struct gt_whatif *it)
 }
 
 /*
- * The least length of the replayed part without a GIL: the replay has CPUs for all threads that
- * then compute side by side, and the machine may have fewer.
+ * The least length of the replayed part if more threads then compute side by side: the replay has
+ * CPUs for all of them, and the machine may have fewer.
  */
 static uint64_t least_with(const struct search *s, const struct gt_whatif *it)
 {
     const struct gt_graph *graph = s->sections->graph;
-    if (it->kind != GT_FREE_LOCK || !graph->threads.machine_cpus ||
-        !gt_lock_is_gil(graph->lock[it->lock]))
+    bool spreads = it->kind == GT_MORE || it->kind == GT_EVEN ||
+                   (it->kind == GT_FREE_LOCK && gt_lock_is_gil(graph->lock[it->lock]));
+    if (!spreads || !graph->threads.machine_cpus)
         return 0;
     return (uint64_t)(s->survey->total[GT_BAND_RUNNING] * (double)s->all->base_ns /
                       (double)graph->threads.machine_cpus);
