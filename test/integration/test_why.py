@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -648,6 +649,19 @@ def fault(traced, name, says, env):
 def test_no_cpu(traced, watched, name, says):
     """A CPU that others take, between waits or within work, and one that its own threads take from each other."""
     fault(traced, name, says, {"GOTRACE_SCHED": "on"})
+
+
+@pytest.mark.measured
+def test_others_share_the_cpus(traced):
+    """A program with as many threads as CPUs has not too many, however busy other programs are."""
+    others = [subprocess.Popen(["nice", "-n", "6", sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        trace = traced([SINGLE / "why/all_cpus"]).ok().trace
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert "oversubscription" not in findings(trace), findings(trace)
 
 
 def without_queues(data):

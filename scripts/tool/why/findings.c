@@ -714,13 +714,29 @@ static bool look_for_throttling(const struct look *l)
     return true;
 }
 
+/*
+ * Whether its threads were never more than the machine has CPUs, of which it had most: then other
+ * processes had the rest. A part of the CPUs only may be all that it is allowed.
+ */
+static bool fits_on_cpus(const struct look *l)
+{
+    enum { SOME = GT_COLUMNS / 16 };
+    const struct gt_survey *v = l->survey;
+    double cpus = (double)l->sections->graph->threads.machine_cpus;
+    int crowded = 0;
+    for (int i = 0; i < GT_COLUMNS; i++)
+        crowded += v->band[GT_BAND_RUNNING][i] + v->band[GT_BAND_NO_CPU][i] > cpus + 0.5;
+    return l->whatifs->cpus > cpus - 1 && crowded < SOME;
+}
+
 /* Looks for too many threads of the process; else for other processes that used the CPUs. */
 static void look_at_cpus(const struct look *l)
 {
     const struct gt_survey *v = l->survey;
     if (gt_findings_next(l->all, "stopped", NULL) || look_for_throttling(l))
         return;
-    if (l->whatifs->cpus > 0 && gain_of(l, GT_CPUS, GT_NOBODY) >= from_on.least_gain) {
+    if (l->whatifs->cpus > 0 && gain_of(l, GT_CPUS, GT_NOBODY) >= from_on.least_gain &&
+        !fits_on_cpus(l)) {
         add(l, "oversubscription", "top --kind=cpu", GT_NO_TIME,
             "Oversubscription: its threads shared %.1f CPUs; %.1f ran and %.1f more could have, on "
             "average.",

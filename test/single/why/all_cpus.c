@@ -1,5 +1,5 @@
 /*
- * A pool with as many threads as the machine has CPUs. Its threads compute 3 ms for each of 40
+ * A pool with as many threads as the machine has CPUs. Its threads compute 2 ms for each of 100
  * pieces apiece, and main waits for room in their queue. Prints the CPU time in ns, and how many
  * CPUs that are: one thread more could not compute beside the others.
  */
@@ -7,12 +7,22 @@
 
 #include <inttypes.h>
 
-enum { PIECES = 40, ROOM = 4 };
+enum { PIECES = 100, ROOM = 4 };
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
 static int queued;
 static bool over;
+
+__attribute__((noinline)) static void put_piece(void)
+{
+    pthread_mutex_lock(&queue_lock);
+    while (queued == ROOM)
+        pthread_cond_wait(&emptied, &queue_lock);
+    queued++;
+    pthread_cond_signal(&filled);
+    pthread_mutex_unlock(&queue_lock);
+}
 
 static bool take_piece(void)
 {
@@ -29,7 +39,7 @@ static bool take_piece(void)
 static void *computing_worker(void *arg)
 {
     while (take_piece())
-        compute_ns(3000000);
+        compute_ns(2000000);
     return arg;
 }
 
@@ -41,14 +51,8 @@ int main(void)
         if (pthread_create(&worker[i], NULL, computing_worker, NULL) != 0)
             abort();
     }
-    for (long i = 0; i < PIECES * cpus; i++) {
-        pthread_mutex_lock(&queue_lock);
-        while (queued == ROOM)
-            pthread_cond_wait(&emptied, &queue_lock);
-        queued++;
-        pthread_cond_signal(&filled);
-        pthread_mutex_unlock(&queue_lock);
-    }
+    for (long i = 0; i < PIECES * cpus; i++)
+        put_piece();
     pthread_mutex_lock(&queue_lock);
     over = true;
     pthread_cond_broadcast(&filled);
