@@ -65,19 +65,9 @@ bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
     return is_idle(gt_idle_keys_of(stack, kind));
 }
 
-static bool has_owner(const struct gt_thread_state *t)
-{
-    return t->at_end || t->awaited;
-}
-
-bool gt_is_never_idle(const struct gt_span *span)
-{
-    return !span->ended && has_owner(span->thread);
-}
-
 bool gt_is_idle_at_end(const struct gt_thread_state *t)
 {
-    return !has_owner(t) && gt_is_idle_at(t->stack, gt_kind_of(t));
+    return !gt_idle_has_owner(t) && gt_is_idle_at(t->stack, gt_kind_of(t));
 }
 
 uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)

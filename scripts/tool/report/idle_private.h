@@ -95,6 +95,9 @@ unsigned gt_idle_kinds_on(const struct gt_callers *stack);
  */
 struct gt_idle_keys gt_idle_keys_of(const struct gt_callers *stack, enum gt_kind kind);
 
+/* Whether it is known what the thread waits for when the trace ends: a lock's holder, an end. */
+bool gt_idle_has_owner(const struct gt_thread_state *t);
+
 /* Whether it is the stack of a process's first thread. */
 bool gt_idle_is_main(const struct gt_callers *stack);
 

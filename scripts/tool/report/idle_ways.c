@@ -153,3 +153,13 @@ bool gt_idle_is_main(const struct gt_callers *stack)
 {
     return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
 }
+
+bool gt_idle_has_owner(const struct gt_thread_state *t)
+{
+    return t->at_end || t->awaited;
+}
+
+bool gt_is_never_idle(const struct gt_span *span)
+{
+    return !span->ended && gt_idle_has_owner(span->thread);
+}

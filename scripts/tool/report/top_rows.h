@@ -37,11 +37,11 @@ struct gt_top_rows {
 struct gt_top {
     const struct gt_threads *threads;
     bool by_thread, cumulative, wakers, preempted;
-    bool cpu;                     /* samples, not waits */
-    bool lengths;                 /* percentiles are wanted */
-    unsigned kinds;               /* kinds of waits, one bit each */
-    size_t most;                  /* number of rows */
-    struct gt_top_rows over, cut; /* waits that ended, and those that the trace's end cuts */
+    bool cpu;                           /* samples, not waits */
+    bool lengths;                       /* percentiles are wanted */
+    unsigned kinds;                     /* kinds of waits, one bit each */
+    size_t most;                        /* number of rows */
+    struct gt_top_rows over, cut;       /* waits that ended, and those that the trace's end cuts */
     struct gt_idle_sum idle, in_kernel; /* waits and calls that the rows leave out */
     struct gt_sure_waits sure;
     struct gt_top_row all; /* the sum of both */
