@@ -694,10 +694,10 @@ def test_program_under_seccomp(tmp_path):
 
 def unattended_of(pid):
     """Where gt_drain_unattended is in the process's memory."""
-    symbols = proc.run(["nm", ROOT / "libgotrace.so"]).ok().stdout
     maps = open(f"/proc/{pid}/maps").read()
-    base = int(re.search(r"^(\w+)-\w+ r--p 00000000 .*/libgotrace.so$", maps, re.M)[1], 16)
-    return base + int(re.search(r"^(\w+) b gt_drain_unattended$", symbols, re.M)[1], 16)
+    base, library = re.search(r"^(\w+)-\w+ r--p 00000000 \S+ \S+ +(/.*/libgotrace.so)$", maps, re.M).groups()
+    symbols = proc.run(["nm", library]).ok().stdout
+    return int(base, 16) + int(re.search(r"^(\w+) b gt_drain_unattended$", symbols, re.M)[1], 16)
 
 
 @pytest.mark.alone
