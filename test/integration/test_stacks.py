@@ -189,7 +189,7 @@ def test_a_files_lock_that_a_child_has(tmp_path):
     """The process that took it waits for a lock of this one, but has closed the file."""
     with Program(PROGRAMS / "deadlocks", "files_left", "mutex", cwd=tmp_path) as program:
         program.line()
-        _, found = await_stacks(program.pid, lambda found: "taken_by" in found["threads"][0]["waits"])
+        _, found = await_stacks(program.pid, lambda found: "taken_by" in (found["threads"][0]["waits"] or {}))
         text = proc.run([GOTRACE, "stacks", program.pid]).ok().stdout
     assert not found["deadlocks"] and "process" not in found["threads"][0]["waits"], found
     assert f", taken by process {found['threads'][0]['waits']['taken_by']} (deadlocks)\n" in text, text
