@@ -360,7 +360,10 @@ static void pool(void)
         pthread_join(thread[i], NULL);
 }
 
-/* So few that who has work for them waits, and they never do. */
+/*
+ * So few that who has work for them waits, and they never do. They begin apart: of two that always
+ * end together the same one would end each of these waits.
+ */
 static struct queue few_jobs = QUEUE(4);
 
 static void *busy_worker(void *arg)
@@ -376,8 +379,10 @@ static void full(void)
     pthread_t thread[3];
     for (int i = 0; i < 4; i++)
         put(&few_jobs, i);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         pthread_create(&thread[i], NULL, busy_worker, NULL);
+        DEVICE(5 * MS / n);
+    }
     for (int i = 0; i < 76; i++) {
         DEVICE(500);
         put(&few_jobs, i);
