@@ -26,6 +26,12 @@ def test_what_requests_wait_for(traced, mode, pool):
     assert "Limited by" not in page(result.trace).split("\n\n")[1]
 
 
+def test_more_pieces_of_work_than_are_followed(traced):
+    """None of them is the whole rest of the run: a worker that got 110,000 jobs had no long one."""
+    report = why(traced([SINGLE / "why/serves", "often"]).ok().trace, "--as=server")
+    assert report["pieces"] == 100_000, report["answer"]
+
+
 @pytest.mark.parametrize("mode, functions", [("fetches", {"fetch"}), ("asks", {"ask", "serve"}), ("knocks", {"knock"}), ("metered", {"work_and_sleep"})])
 def test_what_accepts_may_end_by_itself(traced, mode, functions):
     """A program whose own work ends it is no server, though it accepts connections: the answer is what main's end waited for."""

@@ -21,6 +21,12 @@ enum {
 
 /* Finding -------------------------------------------------------------------------------------- */
 
+/* The piece of work that a thread has begun. */
+struct piece {
+    uint64_t since; /* end of the last rest; begin of a thread made for input; 0: there was none */
+    bool given;     /* by another thread, as workers get it */
+};
+
 struct look {
     struct gt_loops *loops;
     struct gt_sections *sections;
@@ -33,8 +39,7 @@ struct look {
     size_t places;
     uint64_t last_key; /* of the spot and kind that last_section belongs to */
     uint32_t last_section;
-    uint64_t since; /* end of the last rest; begin of a thread made for input; 0: there was none */
-    bool got_work;  /* then from another thread, as workers do */
+    struct piece piece;
 };
 
 /* Whether the thread rests in that step: it waits for input or work. */
@@ -87,20 +92,24 @@ static void note_piece(struct look *l, uint64_t from, uint64_t to)
     }
 }
 
+static struct piece piece_after(const struct gt_step *rest)
+{
+    return (struct piece){rest->to, rest->kind == GT_SYNC};
+}
+
 static void look_at(struct look *l, const struct gt_step *s)
 {
     uint64_t from = s->from > l->loops->from ? s->from : l->loops->from;
     uint64_t to = s->to < l->loops->to ? s->to : l->loops->to;
     if (!is_rest(l->loops, l->sections->graph, s))
         return;
-    if (l->since && s->from > l->since && s->from <= l->loops->to)
-        note_piece(l, l->since, s->from);
+    if (l->piece.since && s->from > l->piece.since && s->from <= l->loops->to)
+        note_piece(l, l->piece.since, s->from);
     gt_lengths_add(&l->its.rest_lengths, to - from);
     l->its.rests++;
     l->its.alone += s->kind == GT_SYNC && s->by == GT_NOBODY;
     note_place(l, s, to - from);
-    l->since = s->to;
-    l->got_work = s->kind == GT_SYNC;
+    l->piece = piece_after(s);
 }
 
 /* The end of the first wait for input, if a thread of the program accepts connections. */
@@ -125,6 +134,13 @@ static bool is_for_input(const struct gt_loops *loops, const struct gt_graph *gr
     return graph->lane[thread].begin > loops->input;
 }
 
+static struct piece first_piece(const struct gt_loops *loops, const struct gt_graph *graph,
+                                uint32_t thread)
+{
+    bool begins = is_for_input(loops, graph, thread);
+    return (struct piece){begins ? graph->lane[thread].begin : 0, true};
+}
+
 /* Whether a thread that was there before the first input ended the wait. */
 static bool is_told(const struct gt_loops *loops, const struct gt_graph *graph,
                     const struct gt_step *s)
@@ -133,19 +149,19 @@ static bool is_told(const struct gt_loops *loops, const struct gt_graph *graph,
 }
 
 /*
- * When a piece of work ended that began at `since`, if the thread did not rest again. Threads of a
- * pool that ends with the program wait at last until they are told to end. Not after `since`: there
- * is no such piece, or the thread only ended then.
+ * When a piece of work ended after which the thread did not rest again. Threads of a pool that ends
+ * with the program wait at last for the order to end. Not after the piece's begin: there is no such
+ * piece, or the thread only ended then.
  */
 static uint64_t last_piece_until(const struct gt_loops *loops, const struct gt_graph *graph,
-                                 uint32_t thread, uint64_t since)
+                                 uint32_t thread, struct piece piece)
 {
     const struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t until = lane->until < loops->to ? lane->until : loops->to;
     uint64_t tail = (until - lane->begin) / TAIL_PART;
     bool at_end = until + (loops->to - loops->from) / TAIL_PART >= loops->to;
-    if (!since || loops->input == UINT64_MAX || until < since + tail)
+    if (!piece.given || !piece.since || loops->input == UINT64_MAX || until < piece.since + tail)
         return 0;
     const struct gt_step *s = at_end ? gt_cursor_seek(&c, until) : NULL;
     while (s && s->to + tail >= until && !is_told(loops, graph, s))
@@ -206,16 +222,15 @@ static void look_at_thread(struct look *l, uint32_t thread)
                      (lane->begin > loops->from ? lane->begin : loops->from);
     l->places = 0;
     l->last_key = UINT64_MAX;
-    l->since = is_for_input(loops, graph, thread) ? lane->begin : 0;
-    l->got_work = true;
+    l->piece = first_piece(loops, graph, thread);
     for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
          s = gt_cursor_next(&c))
         look_at(l, s);
     gt_cursor_close(&c);
     l->its.rest = l->its.rests ? l->its.rest : l->sections->unknown;
-    uint64_t until = l->got_work ? last_piece_until(loops, graph, thread, l->since) : 0;
-    if (until > l->since)
-        note_piece(l, l->since, until);
+    uint64_t until = last_piece_until(loops, graph, thread, l->piece);
+    if (until > l->piece.since)
+        note_piece(l, l->piece.since, until);
     if (l->its.pieces)
         add_thread(l);
     free_lengths(&l->its);
@@ -313,19 +328,18 @@ void gt_loops_each_piece(struct gt_loops *loops, const struct gt_graph *graph, u
                          gt_piece_fn *fn, void *arg)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    uint64_t since = is_for_input(loops, graph, thread) ? graph->lane[thread].begin : 0;
-    bool got_work = true;
-    for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from <= loops->to;
-         s = gt_cursor_next(&c)) {
+    struct piece piece = first_piece(loops, graph, thread);
+    bool goes_on = true;
+    for (const struct gt_step *s = gt_cursor_from(&c, loops->from);
+         goes_on && s && s->from <= loops->to; s = gt_cursor_next(&c)) {
         if (!is_rest(loops, graph, s))
             continue;
-        if (since && s->from > since && !fn(arg, thread, since, s->from))
-            break;
-        since = s->to;
-        got_work = s->kind == GT_SYNC;
+        if (piece.since && s->from > piece.since)
+            goes_on = fn(arg, thread, piece.since, s->from);
+        piece = piece_after(s);
     }
     gt_cursor_close(&c);
-    uint64_t until = got_work ? last_piece_until(loops, graph, thread, since) : 0;
-    if (until > since)
-        fn(arg, thread, since, until);
+    uint64_t until = goes_on ? last_piece_until(loops, graph, thread, piece) : 0;
+    if (until > piece.since)
+        fn(arg, thread, piece.since, until);
 }

@@ -8,6 +8,8 @@
  *   quiet   main waits for signals; a loop makes its writer when the first of three requests comes
  *   busy    main hands requests to a pool that hardly ever waits for one, for a lock is held in
  *           commit_order
+ *   often   at the one request a loop first hands a worker 110,000 jobs without work, each while
+ * the worker rests
  *
  * Prints the number of requests.
  */
@@ -15,12 +17,16 @@
 #include <arpa/inet.h>
 #include <sys/select.h>
 
-enum { WORK_US = 20000, QUEUE = 256, WORKERS = 2 };
+enum { WORK_US = 20000, QUEUE = 256, WORKERS = 2, OFTEN = 110000, NO_WORK = -1 };
 static const struct mode {
     const char *name;
     int alone;                 /* connections one after the other, each with one request */
     int connections, requests; /* then so many at a time, each with so many requests */
-} modes[] = {{"drains", 0, 2, 10}, {"born", 3, 0, 0}, {"quiet", 3, 0, 0}, {"busy", 6, 5, 8}};
+} modes[] = {{"drains", 0, 2, 10},
+             {"born", 3, 0, 0},
+             {"quiet", 3, 0, 0},
+             {"busy", 6, 5, 8},
+             {"often", 1, 0, 0}};
 static const struct mode *mode;
 static int listener, polled, stop[2], asks;
 
@@ -53,6 +59,7 @@ static bool answer(int fd)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
 static int queue[QUEUE], first, end, workers;
+static bool rests;
 
 static void watch(int fd, int operation)
 {
@@ -69,11 +76,24 @@ static void put(int fd)
     pthread_mutex_unlock(&lock);
 }
 
+static void put_at_rest(int fd)
+{
+    pthread_mutex_lock(&lock);
+    while (!rests)
+        pthread_cond_wait(&left, &lock);
+    rests = false;
+    pthread_mutex_unlock(&lock);
+    put(fd);
+}
+
 static int take(void)
 {
     pthread_mutex_lock(&lock);
-    while (first == end)
+    while (first == end) {
+        rests = true;
+        pthread_cond_signal(&left);
         pthread_cond_wait(&filled, &lock);
+    }
     int fd = queue[first++ % QUEUE];
     pthread_mutex_unlock(&lock);
     return fd;
@@ -94,7 +114,8 @@ static void handle(int fd)
 static void *worker(void *arg)
 {
     for (int fd; (fd = take()) != stop[0];)
-        handle(fd);
+        if (fd != NO_WORK)
+            handle(fd);
     pthread_mutex_lock(&lock);
     usleep(1000);
     workers--;
@@ -138,6 +159,9 @@ static void *loop(void *pool)
             break;
         if (!workers && event.data.fd != listener)
             begin_workers(1);
+        bool often = event.data.fd != listener && !strcmp(mode->name, "often");
+        for (int i = 0; often && i < OFTEN; i++)
+            put_at_rest(NO_WORK);
         if (event.data.fd == listener && strcmp(mode->name, "drains") != 0)
             handle(listener);
         else
@@ -232,12 +256,14 @@ int main(int argc, char **argv)
         getsockname(listener, (void *)&address, &length) || pipe(stop))
         return 2;
     signal(SIGTERM, on_signal);
+    if (!strcmp(mode->name, "often")) /* threads of one CPU hand over in less time */
+        stay_on(sched_getcpu());
     if (!fork())
         be_client(&address);
     if (!strcmp(mode->name, "born"))
         serve_by_new_threads();
-    else if (!strcmp(mode->name, "busy"))
-        loop((void *)(intptr_t)WORKERS);
+    else if (!strcmp(mode->name, "busy") || !strcmp(mode->name, "often"))
+        loop((void *)(intptr_t)(strcmp(mode->name, "busy") ? 1 : WORKERS));
     else
         serve_beside_main(!strcmp(mode->name, "quiet"));
     wait(NULL);
