@@ -61,7 +61,8 @@ gt_gnu_find(const struct gt_gnu_hash *t, gt_gnu_reader *at, const void *module, 
             symbol = at(module, t->symbols + i * sizeof *symbol, sizeof *symbol);
         if (symbol && gt_gnu_is_named(t, at, module, symbol->st_name, name))
             return i;
-        i = last ? end - 1 : i;
+        if (last)
+            return 0;
     }
     return 0;
 }

@@ -116,11 +116,8 @@ static pthread_t start(int priority, void *(*run)(void *), void *arg)
 
 int main(int argc, char **argv)
 {
-    cpu_set_t one;
     struct sched_param above = {.sched_priority = MAIN};
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    if (argc != 2 || sched_setaffinity(0, sizeof one, &one) != 0 ||
+    if (argc != 2 || stay_on(sched_getcpu()) != 0 ||
         sched_setscheduler(0, SCHED_FIFO, &above) != 0) {
         perror("sched_setscheduler");
         return 77;

@@ -436,10 +436,11 @@ def check_no_deadlock(python, tmp_path, script):
     assert "deadlock" not in [f["finding"] for f in json.loads(proc.run([GOTRACE, "why", "--json", trace]).ok().stdout)["findings"]]
 
 
-# One thread wants the lock that another one has, which wants a lock: of a thread that has left its block, so that the main
-# thread has it now; or that waits with a timeout, or sleeps, in its block; or that gave the lock up in Condition.wait and wants
-# it again, while the main thread has it; or that has never had it: a comprehension keeps the lock on the interpreter's stack, as
-# the outer value of a variable, and the main thread has it. The main thread says when both are there.
+# One thread wants a lock. Its block seems to be that of a thread which executes CASE, and the two seem to wait in a circle. But
+# the thread has left the block, and the main thread has the lock (left). Or the thread waits in its block, with a timeout, or
+# sleeps (timed, sleeps). Or it gave the lock up in Condition.wait and wants it again, while the main thread has it (gives_up).
+# Or it never had the lock: a comprehension keeps it on the interpreter's stack, as the outer value of a variable, and the main
+# thread has it (keeps). The main thread says when both are there.
 NO_CIRCLES = """
 one, other, turns, go, there = threading.Lock(), threading.Lock(), threading.Barrier(3), threading.Event(), []
 changed = threading.Condition(one)

@@ -16,11 +16,8 @@ static void spin(void)
 static void pinned(void)
 {
     static __thread int done;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(0, &set);
     if (!done)
-        done = 1 + sched_setaffinity(0, sizeof set, &set);
+        done = 1 + stay_on(0);
     compute_ns(1000000);
 }
 

@@ -123,10 +123,7 @@ static void rest(void)
 /* Where there are two writers all have one CPU, and the reader only when those do not want it. */
 static void take_turns(void)
 {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    pass(sched_setaffinity(0, sizeof one, &one) == 0);
+    pass(stay_on(sched_getcpu()) == 0);
 }
 
 static void be_last(void)

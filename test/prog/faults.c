@@ -63,9 +63,7 @@ static void stay_on_cpu(void)
     sched_getaffinity(0, sizeof set, &set);
     while (!CPU_ISSET(cpu, &set))
         cpu++;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    sched_setaffinity(0, sizeof set, &set);
+    stay_on(cpu);
 }
 
 /* Before there are threads. It ends with its parent. */

@@ -20,14 +20,11 @@ static void *sleeps(void *arg)
 static void place_self(void)
 {
     struct sched_param priority = {10};
-    cpu_set_t one;
     int cpu = CPU_SETSIZE - 1;
     sched_getaffinity(0, sizeof at_start, &at_start);
     while (!CPU_ISSET(cpu, &at_start))
         cpu--;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    stay_on(cpu);
     sched_setscheduler(0, SCHED_RR, &priority);
 }
 

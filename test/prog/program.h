@@ -47,6 +47,15 @@ static inline uint64_t now_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Lets the calling thread run on that CPU only. Returns as sched_setaffinity(2). */
+static inline int stay_on(int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return sched_setaffinity(0, sizeof one, &one);
+}
+
 /* The calling thread's CPU time. */
 static inline uint64_t cpu_ns(void)
 {

@@ -20,11 +20,8 @@ static void *compute(void *arg)
 int main(void)
 {
     pthread_t thread;
-    cpu_set_t first;
     long yields = 0, may = 0, must = 0;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    sched_setaffinity(0, sizeof first, &first);
+    stay_on(0);
     pthread_create(&thread, NULL, compute, NULL);
     for (long alone = 0; alone < ALONE; alone += computed) {
         long begin = now_ns();

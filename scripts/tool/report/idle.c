@@ -19,7 +19,7 @@ void gt_idle_option(const char *value)
         gt_frames_rule(GT_FRAME_IDLE, value, "--idle");
 }
 
-/* What is waited for decides; if that was not judged, the place. */
+/* The purpose decides; if that was not judged, the place. */
 static bool is_idle(struct gt_idle_keys key)
 {
     const struct gt_verdict *v = (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, key.purpose);

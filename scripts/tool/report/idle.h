@@ -3,7 +3,7 @@
  * work, for the next request, or for its period to be over. Whether a place is one follows from the
  * shape of all waits of its threads. Through one place threads may wait for several purposes, as
  * through a program's own wrapper of pthread_cond_wait, or through an interpreter. So each chain of
- * callers is judged by itself, but rule 6 counts what threads of all chains give to each other. If
+ * callers has its own verdict, but rule 6 counts what threads of all chains give to each other. If
  * no code on the stack is the program's own, the whole stack is such a chain.
  *
  *   1. The call can wait for work: a condition variable, semaphore or futex, a queue, poll and
@@ -17,8 +17,9 @@
  *   3. If a thread comes back to several such places, it rests at the one nearest to its loop,
  *      rather than inside a request. The loop is the function in which the thread stays between
  *      its waits. Nothing tells the loop of a thread that waits at one place only, nor that of
- *      waits below one function of a library. Of those the thread rests at the longest one, rather
- *      at one that other threads end: the others may be for a lock of the library's, or for a time.
+ *      waits below one function of a library. There the thread rests where it waits longest, rather
+ *      at a wait that other threads end: other waits may be for a lock of the library's, or for a
+ *      time.
  *      At any depth it rests rather in a wait for work than in a wait that only times out, or in a
  *      sleep. A thread that others give work does not rest in a sleep at all.
  *   4. A wait deep below the loop may be a request's own input or sleep. If another thread of the

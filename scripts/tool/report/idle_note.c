@@ -1,4 +1,4 @@
-/* What is noted of each wait: see idle_private.h. */
+/* Notes each wait: see idle_private.h. */
 #include "idle_private.h"
 
 #include "call_places.h"

@@ -39,9 +39,9 @@ struct gt_visits {
     const struct gt_callers *stack;     /* the first stack */
     uint64_t count, ns, answers, peers; /* answers: no work; peers: woken by a thread alike */
     uint64_t handed;                    /* wake-ups of a condition variable only for its mutex */
-    uint64_t ended, woken;              /* waits that ended; of these, by a thread of the trace */
-    uint64_t first, last;               /* when the first wait there began, and the last one */
-    uint64_t awaited;                   /* ns in which others waited for a lock that it held */
+    uint64_t ended, woken;     /* waits that ended; waits that a thread of the trace ended */
+    uint64_t first, last;      /* when the first wait there began, and the last one */
+    uint64_t awaited;          /* ns in which others waited for a lock that it held */
     uint64_t moves[GT_DEPTHS]; /* moves to another place, by the number of common functions */
     const struct gt_thread_state *thread;
     enum gt_kind kind;

@@ -22,11 +22,19 @@ static struct {
     struct gt_memo first_waker; /* by two roles: the role that woke the other first */
 } all;
 
+typedef unsigned kinds_fn(const struct gt_callers *stack, uint32_t i);
+
 /* Whether the routine tells anything. A library may start all threads in one of its own. */
-static bool is_told(const struct gt_thread_state *t)
+static bool tells(const struct gt_thread_state *t, kinds_fn *kinds_of)
 {
-    unsigned kinds = t->its && t->its->n ? gt_frame_kinds(t->its, 0) : 0;
+    unsigned kinds = t->its && t->its->n ? kinds_of(t->its, 0) : 0;
     return *t->routine && !(kinds & (GT_FRAME_START | GT_FRAME_SKIP));
+}
+
+/* The routine; or the thread's number if the routine tells nothing. */
+static uint64_t routine_role(const struct gt_thread_state *t, kinds_fn *kinds_of)
+{
+    return tells(t, kinds_of) ? (uintptr_t)t->routine : t->g;
 }
 
 /* The next frame of the program's own code below frame i, nearer to the call; 0: none. */
@@ -74,7 +82,7 @@ void gt_idle_note_begin(const struct gt_thread_state *t, const struct gt_callers
 {
     uint64_t *seen =
         gt_need(gt_memo_at(&all.seen, (uint64_t)t->number << 32 | (stack->number + 1)));
-    if (*seen || !stack->n || !is_told(t))
+    if (*seen || !stack->n || !tells(t, gt_frame_kinds))
         return;
     *seen = 1;
     struct routine *its = routine_of(t);
@@ -95,30 +103,21 @@ void gt_idle_note_begin(const struct gt_thread_state *t, const struct gt_callers
         *first = (uintptr_t)t;
 }
 
-static uint64_t routine_role(const struct gt_thread_state *t)
-{
-    return is_told(t) ? (uintptr_t)t->routine : t->g;
-}
-
 uint64_t gt_idle_role_of(const struct gt_thread_state *t)
 {
-    uint64_t role = routine_role(t);
+    uint64_t role = routine_role(t, gt_frame_kinds);
     const struct routine *its = role == t->g ? NULL : routine_of(t);
     return !its || its->works || !its->func ? role : first_like(t)->g;
 }
 
-/* The routine; the thread's number if a library starts all threads in it, but for its templates. */
-static uint64_t name_role(const struct gt_thread_state *t)
-{
-    enum { STARTS = GT_FRAME_START | GT_FRAME_SKIP };
-    unsigned kinds = t->its && t->its->n ? gt_frame_kinds_of_name(t->its, 0) : 0;
-    return *t->routine && !(kinds & STARTS) ? (uintptr_t)t->routine : t->g;
-}
-
-/* Routines tell which role woke which first, unless both threads have one. */
+/*
+ * Routines, also those that are templates of a library, tell which role woke which first, unless
+ * both threads have the same.
+ */
 bool gt_idle_is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
 {
-    uint64_t its = name_role(waits), other = name_role(by);
+    uint64_t its = routine_role(waits, gt_frame_kinds_of_name);
+    uint64_t other = routine_role(by, gt_frame_kinds_of_name);
     if (by->maker == waits)
         return true;
     if (its == other) {

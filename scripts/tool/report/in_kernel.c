@@ -2,6 +2,7 @@
 #include "in_kernel.h"
 
 #include "call_places.h"
+#include "roles.h"
 #include "table.h"
 
 #include "scripts/tool/json.h"
@@ -18,19 +19,16 @@ static bool is_call(enum gt_kind kind)
     return kind == GT_NETWORK || kind == GT_SYSCALL;
 }
 
-bool gt_is_poll(const char *call)
+bool gt_may_compute(enum gt_kind kind, const char *call)
 {
-    static const char *const polls[] = {"poll", "ppoll", "epoll_", "select", "pselect", NULL};
-    return gt_begins_with(call + strspn(call, "_"), polls);
+    return is_call(kind) && !gt_is_poll(call);
 }
 
 void gt_sure_waits_add(struct gt_sure_waits *sure, const struct gt_span *span)
 {
     enum { SLEEP_NS = 4000 }; /* a sleep takes a few us */
     uint32_t number = span->thread->number;
-    bool polls = is_call(span->kind) && gt_is_poll(gt_leaf_of(span->stack));
-    bool waits = polls || (span->kind >= GT_SYNC && !is_call(span->kind));
-    if (!waits)
+    if (span->kind < GT_SYNC || gt_may_compute(span->kind, gt_leaf_of(span->stack)))
         return;
     if (number >= sure->n) {
         size_t n = 2 * (size_t)number + 16;
@@ -39,7 +37,7 @@ void gt_sure_waits_add(struct gt_sure_waits *sure, const struct gt_span *span)
         sure->n = n;
     }
     sure->of[number].count += span->ns > SLEEP_NS;
-    sure->of[number].polls_ns += polls ? span->ns : 0;
+    sure->of[number].polls_ns += is_call(span->kind) ? span->ns : 0;
 }
 
 /*
@@ -52,7 +50,7 @@ bool gt_is_in_kernel(const struct gt_sure_waits *sure, const struct gt_thread_st
     enum { SHORT_NS = 1000000, WAITED_PART = 10 };
     const struct gt_shares *s = &t->shares;
     unsigned known = s->used.known;
-    if (!is_call(kind) || gt_is_poll(call) || ns >= count * SHORT_NS || t->unknown ||
+    if (!gt_may_compute(kind, call) || ns >= count * SHORT_NS || t->unknown ||
         !(known & GT_KNOWN_CPU) || (known & GT_KNOWN_SWITCHES) != GT_KNOWN_SWITCHES)
         return false;
     struct gt_sure_wait waits =

@@ -9,13 +9,13 @@
 
 #include "encoder/read/threads.h"
 
-/* Whether the call waits for descriptors to be ready. */
-bool gt_is_poll(const char *call);
+/* Whether such a call may compute all the time: it is recorded as a call, and is no poll. */
+bool gt_may_compute(enum gt_kind kind, const char *call);
 
 /* The waits of each thread that surely put it to sleep. Zero-initialised. */
 struct gt_sure_waits {
     struct gt_sure_wait {
-        uint64_t count, polls_ns; /* polls_ns: of those among them that are recorded as calls */
+        uint64_t count, polls_ns; /* polls_ns: of polls, which are recorded as calls */
     } * of;                       /* by the thread's number */
     size_t n;
 };

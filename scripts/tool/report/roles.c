@@ -52,6 +52,18 @@ bool gt_waits_for_signal(enum gt_kind kind, const char *call)
            (kind == GT_SYSCALL && gt_begins_with(call + strspn(call, "_"), polls));
 }
 
+bool gt_is_poll(const char *call)
+{
+    static const char *const names[] = {"poll", "ppoll", "select", "pselect", "epoll_", NULL};
+    return gt_begins_with(call + strspn(call, "_"), names);
+}
+
+bool gt_is_read(const char *call)
+{
+    static const char *const names[] = {"read", "recv", NULL};
+    return gt_begins_with(call + strspn(call, "_"), names);
+}
+
 bool gt_is_accept(const char *call)
 {
     static const char *const names[] = {"accept", NULL};

@@ -20,6 +20,10 @@ bool gt_waits_for_child(const char *call);
 /* Whether the call waits for a signal: also a poll without descriptors and timeout. */
 bool gt_waits_for_signal(enum gt_kind kind, const char *call);
 
+/* Whether the call waits for descriptors to be ready; or reads what a peer sends. */
+bool gt_is_poll(const char *call);
+bool gt_is_read(const char *call);
+
 /* Whether the call accepts connections, or makes one. */
 bool gt_is_accept(const char *call);
 bool gt_is_connect(const char *call);

@@ -38,7 +38,7 @@ struct file {
     unsigned long inode; /* 0: not known */
 };
 
-/* Who has a lock on a file, as far as it is known. */
+/* The holder of a lock on a file, as far as it is known. */
 struct holder {
     pid_t process; /* which took it; 0: none is known */
     bool has_it;   /* and has a descriptor of it: a child may be the only one left that has */
@@ -134,7 +134,7 @@ static bool has_lock(pid_t process, const char *type, const struct file *file)
 
 /*
  * Whether a timer may end waits for locks on files: its signal's handler runs, and the call returns
- * EINTR. SIGALRM is of alarm and setitimer, of which nothing tells whether they run. Timers of
+ * EINTR. alarm and setitimer have SIGALRM, and nothing tells whether they run. Timers of
  * timer_create are listed in /proc/PID/timers, each with its signal. The other timers of setitimer
  * do not run while a process sleeps.
  */
@@ -154,7 +154,7 @@ static bool has_timer(pid_t process)
     return found;
 }
 
-/* Who has such a lock on the file, for which a thread of the process waits. */
+/* The holder of such a lock on the file. A thread of the process waits for it. */
 static struct holder holder_of(pid_t process, const char *type, const struct file *file)
 {
     char line[256];
@@ -177,7 +177,7 @@ static struct holder holder_of(pid_t process, const char *type, const struct fil
     return h;
 }
 
-/* Who has the lock for which a thread of the process waits in this call. again: reads all anew. */
+/* The holder of the lock that the thread of the process waits for. again: reads all anew. */
 static struct holder file_lock_holder(pid_t process, const struct gt_call *c, bool again)
 {
     const char *type = type_of(c);

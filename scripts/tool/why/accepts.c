@@ -24,8 +24,7 @@ struct worker {
 
 static bool is_accept(const struct gt_graph *graph, const struct gt_step *s)
 {
-    const struct gt_spot *spot = &graph->spot[s->spot];
-    return !spot->runs && s->kind != GT_SCHED && gt_is_accept(gt_leaf_of(spot->stack));
+    return gt_is_accept(gt_graph_call_of(graph, s));
 }
 
 /*

@@ -178,8 +178,7 @@ static void print_limit(FILE *out, const struct gt_path_row *row)
 
 static bool has_limit(const struct gt_section *s)
 {
-    static const char *const calls[] = {"poll", "ppoll", "select", "pselect", "epoll_", NULL};
-    return s->what && gt_begins_with(s->what + strspn(s->what, "_"), calls);
+    return s->what && gt_is_poll(s->what);
 }
 
 /* Whether an event loop or a worker waits there, and no replay makes that shorter. */

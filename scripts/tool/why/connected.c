@@ -53,8 +53,7 @@ static void find_calls(const struct gt_graph *graph, struct calls *connects, str
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
         for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-            const struct gt_spot *spot = &graph->spot[s->spot];
-            const char *call = spot->runs || s->kind == GT_SCHED ? "" : gt_leaf_of(spot->stack);
+            const char *call = gt_graph_call_of(graph, s);
             if (gt_is_connect(call))
                 add(connects, s, i);
             else if (gt_is_accept(call) && s->kind == GT_NETWORK && s->ended && s->by == GT_NOBODY)

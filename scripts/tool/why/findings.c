@@ -715,8 +715,8 @@ static bool look_for_throttling(const struct look *l)
 }
 
 /*
- * Whether its threads were never more than the machine has CPUs, of which it had most: then other
- * processes had the rest. A part of the CPUs only may be all that it is allowed.
+ * Whether the program had most CPUs of the machine, and never more threads to run than the machine
+ * has CPUs. Then other processes had the rest. A program with fewer CPUs may not be allowed more.
  */
 static bool fits_on_cpus(const struct look *l)
 {

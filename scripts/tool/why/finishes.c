@@ -12,26 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the interval: as long as a thread of a server may need to end, once it is told. */
+/* Of the interval: as long as a thread of a server may need to end after the order to stop. */
 enum { SOON_PART = 20 };
 
 struct life {
     bool connects, accepts;
     bool waits;      /* until the recording ends */
     bool rests_last; /* its last wait was one for input or work */
-    uint64_t rested; /* when the last such wait ended; 0: it read what a peer sent */
+    uint64_t
+        rested; /* when the last such wait ended; 0: it read what a peer sent, no order to stop */
 };
 
 struct waits {
     uint64_t joins, input; /* ns */
 };
-
-/* Whether the call reads what a peer sends: the end of that wait is no order to stop. */
-static bool is_read(const char *call)
-{
-    static const char *const calls[] = {"read", "recv", NULL};
-    return gt_begins_with(call + strspn(call, "_"), calls);
-}
 
 static struct life life_of(const struct gt_graph *graph, uint32_t thread)
 {
@@ -49,7 +43,7 @@ static struct life life_of(const struct gt_graph *graph, uint32_t thread)
         life.rests_last =
             (s->kind == GT_NETWORK || s->kind == GT_SYNC) && gt_graph_is_idle(graph, s);
         if (life.rests_last)
-            life.rested = is_read(gt_leaf_of(spot->stack)) ? 0 : s->to;
+            life.rested = gt_is_read(gt_leaf_of(spot->stack)) ? 0 : s->to;
         last = s->spot;
     }
     gt_cursor_close(&c);
@@ -122,8 +116,7 @@ static void add_connections(struct connections *all, const struct gt_graph *grap
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
     for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-        const struct gt_spot *spot = &graph->spot[s->spot];
-        const char *call = spot->runs || s->kind == GT_SCHED ? "" : gt_leaf_of(spot->stack);
+        const char *call = gt_graph_call_of(graph, s);
         if (!(accepted ? s->ended && gt_is_accept(call) : gt_is_connect(call)))
             continue;
         all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);

@@ -794,6 +794,12 @@ void gt_graph_note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by)
     graph->guess[i].waits++;
 }
 
+const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_step *step)
+{
+    const struct gt_spot *spot = &graph->spot[step->spot];
+    return spot->runs || step->kind == GT_SCHED ? "" : gt_leaf_of(spot->stack);
+}
+
 /* Locks --------------------------------------------------------------------------------------- */
 
 bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *step)

@@ -213,6 +213,9 @@ void gt_cursor_close(struct gt_cursor *c);
 struct gt_cursor *gt_cursors_open(const struct gt_graph *graph);
 void gt_cursors_close(struct gt_cursor *cursor);
 
+/* The name of the call in which the step is; "": it runs, or waits for a CPU. */
+const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_step *step);
+
 /*
  * Whether the step waits for a lock that has a holder, not for a signal, a post or a thread's end.
  */

@@ -5,6 +5,7 @@
 #include "reaped.h"
 
 #include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
@@ -64,11 +65,11 @@ struct look {
 /* Whether another thread of the process may end a wait there by a call that no event names. */
 static bool is_handed(const struct gt_spot *spot)
 {
-    static const char *const calls[] = {"read",   "recv",    "poll",    "ppoll", "select", "epoll_",
-                                        "accept", "eventfd", "pselect", "flock", "lockf",  "fcntl",
-                                        "write",  "send",    "mq_",     "msg",   "sem",    NULL};
+    static const char *const calls[] = {"eventfd", "flock", "lockf", "fcntl", "write",
+                                        "send",    "mq_",   "msg",   "sem",   NULL};
     const char *call = gt_leaf_of(spot->stack);
-    return !spot->runs && gt_begins_with(call + strspn(call, "_"), calls);
+    return !spot->runs && (gt_is_poll(call) || gt_is_read(call) || gt_is_accept(call) ||
+                           gt_begins_with(call + strspn(call, "_"), calls));
 }
 
 static bool may_be(const struct gt_step *s)

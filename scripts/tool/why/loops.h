@@ -24,7 +24,7 @@ struct gt_blockage {
 struct gt_loop {
     uint32_t thread, threads;   /* thread: the first one */
     uint32_t rest, spot;        /* section of the rest, and one place of its waits; unknown: none */
-    uint64_t rests, alone;      /* number of rests; of those for other threads, which none ended */
+    uint64_t rests, alone;      /* number of rests; rests for other threads that none ended */
     uint64_t rest_ns, rest_p50; /* at that place; of all rests */
     uint64_t pieces, busy_ns, life_ns;
     uint64_t p50, p95, p99, longest, longest_at;

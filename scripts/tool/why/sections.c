@@ -416,9 +416,7 @@ bool gt_section_waits_for_signal(const struct gt_section *s)
 
 bool gt_section_reads(const struct gt_section *s)
 {
-    static const char *const calls[] = {"poll",   "ppoll", "select", "pselect",
-                                        "epoll_", "read",  "recv",   NULL};
-    return s->what && gt_begins_with(s->what + strspn(s->what, "_"), calls);
+    return s->what && (gt_is_poll(s->what) || gt_is_read(s->what));
 }
 
 bool gt_section_writes(const struct gt_section *s)

@@ -212,11 +212,9 @@ static bool is_for_start(const struct look *l, const struct gt_step *s)
     return by->thread->maker == graph->lane[l->thread].thread && s->to < by->begin + SOON_NS;
 }
 
-/* Whether the step is a call that may compute all the time: it does not poll. */
 static bool may_compute(const struct gt_graph *graph, const struct gt_step *s)
 {
-    return (s->kind == GT_NETWORK || s->kind == GT_SYSCALL) &&
-           !gt_is_poll(gt_leaf_of(graph->spot[s->spot].stack));
+    return gt_may_compute(s->kind, gt_leaf_of(graph->spot[s->spot].stack));
 }
 
 /* Whether the thread waits there by its events, where it may have computed for a moment. */

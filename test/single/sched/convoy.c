@@ -9,16 +9,9 @@
 enum { CONTENDED = 2 }; /* what glibc's nptl/lowlevellock.h calls locked, with waiters */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int over, busy;
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    sched_setaffinity(0, sizeof set, &set);
-}
 static void *hog(void *arg)
 {
-    pin(0);
+    stay_on(0);
     pthread_setname_np(pthread_self(), "hog");
     while (!over)
         if (!busy)
@@ -28,7 +21,7 @@ static void *hog(void *arg)
 static void *holder(void *arg)
 {
     long sum = 0;
-    pin(0);
+    stay_on(0);
     pthread_setname_np(pthread_self(), "holder");
     usleep(50000);
     for (int i = 0; i < 30; i++) {
@@ -49,7 +42,7 @@ static void *holder(void *arg)
 }
 static void *waiter(void *arg)
 {
-    pin(1);
+    stay_on(1);
     pthread_setname_np(pthread_self(), "waiter");
     while (!over) {
         usleep(200);

@@ -103,10 +103,7 @@ int main(void)
                  {"futex", of_futex}};
     enum { N = sizeof waits / sizeof *waits };
     pthread_t t[3], holder;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one);
+    stay_on(sched_getcpu());
     sem_init(&sem, 0, 0);
     epoll = epoll_create1(0);
     pthread_create(&holder, NULL, hold, NULL);

@@ -2,7 +2,7 @@
 #include "../../prog/program.h"
 static void *move(void *arg)
 {
-    cpu_set_t all, one;
+    cpu_set_t all;
     int cpus[CPU_SETSIZE], n = 0;
     sched_getaffinity(0, sizeof all, &all);
     for (int i = 0; i < CPU_SETSIZE; i++)
@@ -12,9 +12,7 @@ static void *move(void *arg)
     for (int i = 0; i < 60; i++) {
         char name[16];
         int cpu = cpus[(i + (arg != 0)) % n];
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        sched_setaffinity(0, sizeof one, &one);
+        stay_on(cpu);
         snprintf(name, sizeof name, "cpu %d", cpu);
         pthread_setname_np(pthread_self(), name);
         compute_ns(5000000);

@@ -48,10 +48,7 @@ int main(void)
                  {"futex", of_futex},
                  {"clock_nanosleep", of_clock_nanosleep}};
     pthread_t t, holder;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one);
+    stay_on(sched_getcpu());
     sem_init(&sem, 0, 0);
     pthread_create(&holder, NULL, hold, NULL);
     pthread_join(holder, NULL); /* which then hold for ever */

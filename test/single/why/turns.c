@@ -64,9 +64,7 @@ int main(int argc, char **argv)
         return 1;
     while (!CPU_ISSET(cpu, &one))
         cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    stay_on(cpu);
     if (floods && write(pair[1], flood, FLOOD) != FLOOD)
         return 1;
     pthread_create(&loop, NULL, run_loop, NULL);

@@ -15,14 +15,6 @@ static atomic_int ready;
 static atomic_bool went_on;
 static int cpus[2];
 
-static void stay_on(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    sched_setaffinity(0, sizeof set, &set);
-}
-
 static void *take_cpu(void *arg)
 {
     stay_on(cpus[0]);

@@ -163,7 +163,7 @@ static void *taker(void *cond)
     return cond;
 }
 
-/* Returns with the mutex once n threads rest. Nobody wakes this thread: it would be an answer. */
+/* Returns with the mutex once n threads rest. A wake-up of this thread would be an answer. */
 static void lock_at_rest(int n)
 {
     for (;;) {
