@@ -91,6 +91,7 @@ struct gt_drain_config {
     gt_by_copy_fn *by_copy;
     gt_by_timers_fn *by_timers;
     bool (*is_taken)(const void *mutex, uint32_t tid); /* see gt_ev_is_taken */
+    bool (*is_asleep)(struct gt_writer *w);            /* see gt_ev_is_asleep */
     bool sched;
     gt_where_fn *where;
     void (*sample)(void); /* see gt_drain_sample */

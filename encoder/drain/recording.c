@@ -591,6 +591,7 @@ void gt_recording_init(const struct gt_drain_config *config, void (*need)(void))
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);
     gt_ev_is_taken = config->is_taken;
+    gt_ev_is_asleep = config->is_asleep;
     gt_copies_init(config->walk);
     gt_watch_init(&(struct gt_watch_config){
         .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},

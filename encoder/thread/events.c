@@ -608,17 +608,61 @@ static void rewait_locked(struct gt_g *g, uint32_t n, uint32_t gen, struct gt_st
     set_rewaits_locked(g, n + 1);
 }
 
+/*
+ * g's thread was never woken, and goes on waiting. false: g is not runnable, or its thread's stream
+ * cannot say so.
+ */
+static bool sleep_on_locked(struct gt_g *g)
+{
+    uint32_t gen = gt_writer_gen(writer_of(g)), n = rewaits_of(g);
+    if (g->state != GT_G_RUNNABLE || g->status_gen > gen)
+        return false;
+    if (!gt_gen_is_mute(gen)) {
+        if (g->own_gen != gen || g->status_gen != gen || !has_room_locked(g, n))
+            return false;
+        rewait_locked(g, n, gen, g->wait_stack);
+    }
+    g->state = GT_G_WAITING;
+    return true;
+}
+
+void gt_ev_go_sleep_on(struct gt_g *target)
+{
+    if (!lock_g(target))
+        return;
+    sleep_on_locked(target);
+    gt_unlock(&target->lock);
+}
+
+bool (*gt_ev_is_asleep)(struct gt_writer *w);
+
+bool gt_ev_look_asleep_locked(struct gt_writer *w)
+{
+    enum { WAKING_NS = 1000000 };
+    if (w->g.state != GT_G_RUNNABLE || !gt_ev_is_asleep ||
+        gt_clock_now() < w->g.changed + gt_clock_units(WAKING_NS))
+        return false;
+    /* A thread that waits for the end of its switch is awake, although the kernel says otherwise.
+     */
+    if (gt_ev_is_asleep(w) && !(atomic_load(&w->gen) & GT_GEN_WAITED))
+        sleep_on_locked(&w->g);
+    return true;
+}
+
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
     if (target == &w->g)
         return true; /* in a signal handler: the thread is awake */
-    if (!own_rewaits(w) || gt_gen_is_mute(gen) || !lock_g(target))
+    if (!own_rewaits(w) || !lock_g(target))
         return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && target->own_gen == gen &&
-        has_room_locked(target, n)) {
+    if (current && target->state == GT_G_WAITING) {
+        status_g_locked(w, target, NO_M, gen);
+        unblock_other(w, target, stack);
+    } else if (current && target->state == GT_G_RUNNABLE && target->own_gen == gen &&
+               !gt_gen_is_mute(gen) && has_room_locked(target, n)) {
         rewait_locked(target, n, gen, target->wait_stack);
         unblock_other(w, target, stack);
     }

@@ -86,9 +86,30 @@ void gt_ev_go_resume_since(struct gt_writer *w, struct gt_stack *stack, uint64_t
 bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
 
 /*
+ * Another goroutine was unblocked by mistake: its thread still sleeps. Its wait goes on from just
+ * after that moment. The caller found it in a registry, as for gt_ev_go_unblock; no pin is needed.
+ * Does nothing if the goroutine is not runnable, or if a lock is not available.
+ */
+void gt_ev_go_sleep_on(struct gt_g *target);
+
+/*
+ * For w's switcher, with the lock of w's goroutine, before the generation's last events: as
+ * gt_ev_go_sleep_on, if gt_ev_is_asleep says that the thread sleeps although it was unblocked a
+ * millisecond ago. true: it was asked.
+ */
+bool gt_ev_look_asleep_locked(struct gt_writer *w);
+
+/*
+ * Whether w's thread, which was unblocked, sleeps in its wait by the kernel's word. Drain side;
+ * with the lock of w's goroutine. NULL: not known. Set before there are writers.
+ */
+extern bool (*gt_ev_is_asleep)(struct gt_writer *w);
+
+/*
  * Ends the wait of a goroutine that was unblocked before, but did not get the mutex and has been
- * waiting again since. Writes nothing while the target's thread has yet to enter the generation:
- * the rewait in its stream would come too late (rule 6).
+ * waiting again since. If that is not in the trace yet, it is written with the wake-up. Writes
+ * nothing while the target's thread has yet to enter the generation: the rewait in its stream would
+ * come too late (rule 6).
  */
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
 

@@ -241,6 +241,7 @@ struct emitter {
     struct gt_buf *scratch;
     uint32_t gen;
     gt_switch_emit_fn *emit;
+    uint32_t looks; /* at threads by the kernel's word, that are left in this switch */
 };
 
 /*
@@ -331,7 +332,7 @@ static void salvage(const struct gt_writer *w, uint32_t old)
 }
 
 /* The drain side's half for one writer, which it has claimed in generation old. */
-static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
+static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, struct emitter *e)
 {
     if (!await_unpin(w) || !lock_patiently(&w->g.lock)) {
         if (!atomic_load(&w->jumped))
@@ -341,6 +342,8 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
         settle(w, GT_GEN_GONE);
         return;
     }
+    if (e->looks && !is_late())
+        e->looks -= gt_ev_look_asleep_locked(w);
     end_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_writer_install(w, e->scratch, 0);
@@ -372,6 +375,7 @@ static void tell_unstarted(const struct emitter *e)
 
 void gt_switch_all(uint32_t next, uint32_t told, gt_switch_emit_fn *emit)
 {
+    enum { LOOKS = 256 };
     GT_ASSERT_DRAIN_SIDE();
     if (gt_switch_before)
         gt_switch_before();
@@ -381,7 +385,7 @@ void gt_switch_all(uint32_t next, uint32_t told, gt_switch_emit_fn *emit)
         atomic_thread_fence(memory_order_seq_cst); /* pairs with the writers' */
     else
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    struct emitter e = {told ? gt_buffers_get(true) : NULL, told, emit};
+    struct emitter e = {told ? gt_buffers_get(true) : NULL, told, emit, LOOKS};
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
         uint32_t gen = atomic_load(&w->gen);
         while (gen != next && gen != GT_GEN_GONE) {

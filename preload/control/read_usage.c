@@ -155,6 +155,12 @@ static bool runs(const struct stat_line *line)
     return line->behind[2] == 'R';
 }
 
+bool gt_usage_sleeps(uint32_t tid)
+{
+    struct stat_line line;
+    return read_stat(&line, tid) && line.behind[2] == 'S';
+}
+
 /* Reads field number `which`, as proc(5) counts, after the letter. */
 static bool field(const struct stat_line *line, int which, uint64_t *value)
 {

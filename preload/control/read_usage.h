@@ -17,6 +17,9 @@ void gt_usage_halts(struct gt_halts_count *count);
 /* See gt_where_fn. Drain side. */
 bool gt_usage_where(uint32_t tid, struct gt_where_now *where);
 
+/* Whether the thread sleeps, and neither runs, nor waits for a CPU, nor was stopped. Drain side. */
+bool gt_usage_sleeps(uint32_t tid);
+
 /* Notes, and asks, whether the drain thread, which calls gt_usage_read, has a descriptor table of
  * its own. */
 void gt_usage_apart(void);

@@ -3,7 +3,7 @@
 
 #include "encoder/base/fetch.h"
 #include "encoder/base/sparse.h"
-#include "encoder/thread/writer.h"
+#include "encoder/thread/events.h"
 
 #include <string.h>
 
@@ -241,27 +241,87 @@ static bool lock_shard_of(struct gt_waiter *w, int64_t patience_ns, struct shard
     return true;
 }
 
-/*
- * Whether w has slept, while its wake-up was written for another waiter. A waiter that returns at
- * once has not slept: it was faster than others, which is no mistake of ours.
- */
-static bool slept_on(const struct gt_waiter *w)
+static bool slept(const struct gt_waiter *w)
 {
-    return !w->woken && !w->timed && gt_clock_now() > w->since + gt_clock_units(WAKING_NS);
+    return gt_clock_now() > w->since + gt_clock_units(WAKING_NS);
 }
 
-/* Puts the waiter that was woken last back to sleep: it was taken for w. */
-static void hand_back(struct shard *s, const void *addr)
+/*
+ * Whether w returns although no wake-up was written for it. A lock may be taken by a waiter that
+ * has not slept, which is no mistake of ours: the woken one finds out, and goes back to sleep. A
+ * signal of a condition variable is taken but once.
+ */
+static bool took_anothers(const struct gt_waiter *w)
+{
+    if ((w->woken && !w->outrun) || w->timed)
+        return false;
+    return w->relock || slept(w);
+}
+
+/*
+ * Takes w's second entry out: w still sleeps, and does not wait for its mutex. The mutex's shard is
+ * a second lock, as in await_mutex: if it is not free, the entry stays.
+ */
+static void forget_mutex(struct shard *held, struct gt_waiter *w)
+{
+    struct gt_waiter *relock = w->relock;
+    if (!relock || !gt_registry_has(relock))
+        return;
+    struct shard *s = shard_of(w->mutex);
+    if (s != held && !gt_trylock(&s->lock, GT_RANK_SHARD))
+        return;
+    admit_locked(s);
+    if (relock->addr == w->mutex) {
+        unlink_locked(s, relock);
+        count(w->mutex, -1u, !relock->woken);
+        __atomic_store_n(&relock->addr, NULL, __ATOMIC_RELEASE);
+    }
+    if (s != held)
+        gt_unlock(&s->lock);
+}
+
+/* A woken waiter sleeps: it becomes the first in line, or the last, if it has run meanwhile. */
+static void outrun(struct shard *s, struct gt_waiter *w, bool has_run)
+{
+    unlink_locked(s, w);
+    w->outrun = true;
+    if (has_run)
+        append_locked(s, w);
+    else
+        prepend_locked(s, w);
+    atomic_store_explicit(&slot_of(w->addr)->again, 0, memory_order_relaxed);
+}
+
+/*
+ * Puts the waiter that was woken last back to sleep, also in the trace: it was taken for w. If w
+ * has not slept, the kernel woke that waiter indeed, but w was faster.
+ */
+static void hand_back(struct shard *s, const struct gt_waiter *w)
 {
     struct gt_waiter *last = s->woken.last;
-    while (last && (last->addr != addr || last->outrun))
+    while (last && (last->addr != w->addr || last->outrun))
         last = last->prev;
-    if (!last)
+    if (!last || last->woken < w->since)
         return;
-    unlink_locked(s, last);
-    last->outrun = true;
-    prepend_locked(s, last);
-    atomic_store_explicit(&slot_of(addr)->again, 0, memory_order_relaxed);
+    outrun(s, last, !slept(w));
+    forget_mutex(s, last);
+    gt_ev_go_sleep_on(last->g);
+}
+
+bool gt_registry_asleep_again(struct gt_waiter *w, bool free)
+{
+    const void *addr = __atomic_load_n(&w->addr, __ATOMIC_ACQUIRE);
+    struct shard *s = addr ? shard_of(addr) : NULL;
+    if (!s || !gt_trylock(&s->lock, GT_RANK_SHARD))
+        return false;
+    admit_locked(s);
+    bool was_woken = w->addr == addr && w->woken;
+    if (was_woken && !w->outrun)
+        outrun(s, w, false);
+    if (was_woken && free)
+        forget_mutex(s, w);
+    gt_unlock(&s->lock);
+    return was_woken;
 }
 
 bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
@@ -278,8 +338,8 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
     }
     unlink_locked(s, w);
     count(w->addr, -1u, !w->woken);
-    if (slept_on(w))
-        hand_back(s, w->addr);
+    if (took_anothers(w))
+        hand_back(s, w);
     w->addr = NULL;
     /* w's thread may have the mutex now; its unlock will look at these waiters first. */
     gt_fetch(s->woken.first, sizeof *w);

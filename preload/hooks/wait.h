@@ -99,8 +99,9 @@ void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout);
  */
 void gt_wait_expired_once(struct gt_wait *wait, const struct gt_timeout *timeout);
 
-/* For encoder/thread/events.h: gt_ev_is_taken. */
+/* For encoder/thread/events.h: gt_ev_is_taken, gt_ev_is_asleep. */
 bool gt_wait_is_taken(const void *mutex, uint32_t tid);
+bool gt_wait_is_asleep(struct gt_writer *w);
 
 /*
  * Returns the result of a lock's real function. timed_out: the result that means that the timeout

@@ -162,6 +162,7 @@ static void start_recording(bool manual)
                                             .sched = gt_options.sched,
                                             .where = gt_usage_where,
                                             .is_taken = gt_wait_is_taken,
+                                            .is_asleep = gt_wait_is_asleep,
                                             .sample = gt_heap_sample_goal,
                                             .look = gt_hang_look,
                                             .alone = gt_drain_thread_is_last});

@@ -108,3 +108,21 @@ def test_who_is_to_be_cancelled_takes_no_token(traced, tmp_path, call):
     said = proc.run([program]).ok().stdout
     assert said == "cancelled, 1 left\n" or "clockwait" in call
     assert traced([program]).ok().stdout == said
+
+
+@pytest.mark.parametrize("format", gotools.some())
+@pytest.mark.parametrize("end", ["snapshot", "exit"])
+@pytest.mark.parametrize("way", ["cond", "sem"])
+def test_sleeping_workers_are_not_runnable(tmp_path, format, way, end):
+    """The kernel wakes other waiters than the library takes for woken. Once all sleep, no worker stands as runnable."""
+    command = [SINGLE / "waits/slept_on", way, end]
+    result = proc.traced(command, tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok()
+    state, sleeping = {}, None
+    for e in gotools.parse(result.trace):
+        if e.kind == "Log" and e.fields["Category"] == "phase":
+            sleeping = e.g if e.fields["Message"] == "asleep" else None
+        if e.goid is not None:
+            state[e.goid] = e.new
+        runnable = [g for g, now in state.items() if now == "Runnable" and g != sleeping]
+        assert sleeping is None or not runnable, f"{runnable} at {e}"
+    assert len(state) > 16

@@ -2,6 +2,7 @@
 #include "preload/hooks/registry.h"
 
 #include "encoder/base/clock.h"
+#include "encoder/thread/events.h"
 
 #include "check.h"
 
@@ -75,15 +76,41 @@ static void test_reaches(void)
     CHECK(gt_registry_remove(&last, GT_LOCK_PATIENCE_NS));
 }
 
+/* A new waiter of a condition variable takes the signal of the first: that one goes to the end. */
+static void test_signal(void)
+{
+    static struct gt_writer sleeper;
+    struct gt_waiter w[3] = {{.g = &sleeper.g}}, relock = {0};
+    uint64_t now = gt_clock_now(), later = now + gt_clock_units(1000000000);
+    gt_registry_add(&w[0], &a, now);
+    CHECK(next(&a, later) == &w[0]);
+    gt_registry_add(&w[1], &a, later);
+    w[2].relock = &relock;
+    gt_registry_add(&w[2], &a, later + 1);
+    sleeper.g.state = GT_G_RUNNABLE;
+    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(sleeper.g.state == GT_G_RUNNABLE, "woken before the other came");
+    gt_registry_add(&w[2], &a, later);
+    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK_EQ(sleeper.g.state, GT_G_WAITING);
+    CHECK(next(&a, later) == &w[1]);
+    CHECK(next(&a, later) == &w[0]);
+    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+}
+
 /* The kernel has woken the second one: the first still sleeps, and comes before the third. */
 static void test_outrun(void)
 {
-    struct gt_waiter w[3] = {{.final = true}};
+    static struct gt_writer sleeper;
+    struct gt_waiter w[3] = {{.final = true, .g = &sleeper.g}};
     uint64_t long_ago = 1, now = gt_clock_now();
     for (int i = 0; i < 3; i++)
         gt_registry_add(&w[i], &a, long_ago);
     CHECK(next(&a, now) == &w[0]);
+    sleeper.g.state = GT_G_RUNNABLE;
     CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK_EQ(sleeper.g.state, GT_G_WAITING);
     CHECK(next(&a, now) == &w[0], "it was not the one");
     CHECK(next(&a, now) == &w[2]);
     CHECK(next(&a, now) == NULL);
@@ -180,6 +207,7 @@ int main(void)
     test_linear();
     test_reaches();
     test_outrun();
+    test_signal();
     uint64_t ms = gt_clock_units(1000000), t = 1000 * ms;
     struct gt_waiter w[3] = {0}, other = {0};
 
