@@ -12,6 +12,7 @@
 #include "preload/life/process_state.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -155,10 +156,17 @@ static bool runs(const struct stat_line *line)
     return line->behind[2] == 'R';
 }
 
-bool gt_usage_sleeps(uint32_t tid)
+/* Of a thread that sleeps the file says the call's number and its arguments, hexadecimal. */
+bool gt_usage_sleeps_at(uint32_t tid, uintptr_t *futex)
 {
-    struct stat_line line;
-    return read_stat(&line, tid) && line.behind[2] == 'S';
+    char text[FILE_MAX];
+    const char *p = text;
+    uint64_t call;
+    gt_usage_read_file(text, sizeof text, tid, "/syscall");
+    if (!number(&p, &call) || call != SYS_futex)
+        return false;
+    *futex = strtoul(p, NULL, 16);
+    return true;
 }
 
 /* Reads field number `which`, as proc(5) counts, after the letter. */

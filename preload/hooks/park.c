@@ -29,14 +29,16 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
     p->waiter.final = what->final || what->mutex;
     p->waiter.kind = (uint8_t)what->kind;
     p->waiter.timed = what->timed;
+    p->shared = what->lock.shared;
+    p->took = false;
     p->relock.kind = GT_LOCK_MUTEX;
     p->relock.again = true;
 }
 
 bool gt_park_forget(struct gt_parking *p, int64_t patience_ns)
 {
-    return (!gt_registry_has(&p->waiter) || gt_registry_remove(&p->waiter, patience_ns)) &&
-           (!gt_registry_has(&p->relock) || gt_registry_remove(&p->relock, patience_ns));
+    return (!gt_registry_has(&p->waiter) || gt_registry_remove(&p->waiter, p->took, patience_ns)) &&
+           (!gt_registry_has(&p->relock) || gt_registry_remove(&p->relock, p->took, patience_ns));
 }
 
 bool gt_unpark(struct gt_writer *w, struct gt_parking *p, int64_t patience_ns)

@@ -20,6 +20,8 @@ struct gt_timeout;
 struct gt_parking {
     struct gt_waiter waiter;
     struct gt_waiter relock; /* for the mutex, see struct gt_waiter */
+    bool shared;             /* threads of other processes may end the wait, too */
+    bool took;               /* see gt_registry_remove */
 };
 
 /* What a thread waits for. */

@@ -247,15 +247,13 @@ static bool slept(const struct gt_waiter *w)
 }
 
 /*
- * Whether w returns although no wake-up was written for it. A lock may be taken by a waiter that
- * has not slept, which is no mistake of ours: the woken one finds out, and goes back to sleep. A
- * signal of a condition variable is taken but once.
+ * Whether w has got what it waited for although no wake-up was written for it. A lock may be taken
+ * by a waiter that has not slept, which is no mistake of ours: the woken one finds out, and goes
+ * back to sleep. A signal of a condition variable is taken but once.
  */
 static bool took_anothers(const struct gt_waiter *w)
 {
-    if ((w->woken && !w->outrun) || w->timed)
-        return false;
-    return w->relock || slept(w);
+    return (!w->woken || w->outrun) && (w->relock || slept(w));
 }
 
 /*
@@ -308,23 +306,24 @@ static void hand_back(struct shard *s, const struct gt_waiter *w)
     gt_ev_go_sleep_on(last->g);
 }
 
-bool gt_registry_asleep_again(struct gt_waiter *w, bool free)
+bool gt_registry_asleep_again(struct gt_waiter *w, uintptr_t futex)
 {
+    enum { OBJECT = 48 }; /* bytes of a condition variable; other objects are not much larger */
     const void *addr = __atomic_load_n(&w->addr, __ATOMIC_ACQUIRE);
-    struct shard *s = addr ? shard_of(addr) : NULL;
-    if (!s || !gt_trylock(&s->lock, GT_RANK_SHARD))
+    struct shard *s = shard_of(addr);
+    if (!addr || futex - (uintptr_t)addr >= OBJECT || !gt_trylock(&s->lock, GT_RANK_SHARD))
         return false;
     admit_locked(s);
     bool was_woken = w->addr == addr && w->woken;
     if (was_woken && !w->outrun)
         outrun(s, w, false);
-    if (was_woken && free)
+    if (was_woken)
         forget_mutex(s, w);
     gt_unlock(&s->lock);
     return was_woken;
 }
 
-bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
+bool gt_registry_remove(struct gt_waiter *w, bool took, int64_t patience_ns)
 {
     struct shard *s;
     if (!lock_shard_of(w, patience_ns, &s))
@@ -338,7 +337,7 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
     }
     unlink_locked(s, w);
     count(w->addr, -1u, !w->woken);
-    if (took_anothers(w))
+    if (took && took_anothers(w))
         hand_back(s, w);
     w->addr = NULL;
     /* w's thread may have the mutex now; its unlock will look at these waiters first. */

@@ -95,22 +95,23 @@ void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
 /*
  * Takes w out after the real call has returned.
  *
- * If w slept and nobody here woke it, another waiter was taken for it: the order of the kernel's
- * queue is not the order in which threads came to us. That other waiter still sleeps, becomes
- * the first in line, and waits on in the trace.
+ * took: w's thread got what it waited for, and only a thread of this process can have woken it. If
+ * w slept and no wake-up was written for it, another waiter was taken for it: the order of the
+ * kernel's queue is not the order in which threads came to us. That other waiter still sleeps,
+ * becomes the first in line, and waits on in the trace.
  *
  * true: no thread refers to w or its goroutine any more. false: the lock could not be taken
  * (gt_lock_within). Then w must stay, and nothing may be written for its goroutine.
  */
-bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
+bool gt_registry_remove(struct gt_waiter *w, bool took, int64_t patience_ns)
     __attribute__((warn_unused_result));
 
 /*
- * The kernel says that the woken waiter w still sleeps: w becomes the first in line. free: no
- * thread has its mutex, so that w does not wait for that. false: w was not woken, or its lock is
- * not free. Takes no lock that is not free: the caller holds the lock of w's goroutine.
+ * The kernel says that w's thread sleeps at `futex`. If that is a part of what w waits for, and w
+ * was woken, w becomes the first in line. false: not so, or its lock is not free. Takes no lock
+ * that is not free: the caller holds the lock of w's goroutine.
  */
-bool gt_registry_asleep_again(struct gt_waiter *w, bool free);
+bool gt_registry_asleep_again(struct gt_waiter *w, uintptr_t futex);
 
 /*
  * w's thread was in its wait until a timeout, and now begins to wait there again: w goes to the end

@@ -98,6 +98,8 @@ static long futex_wait(const struct raw *r, const long a[WORDS], uint32_t bits)
         gt_wait_keep_until_call(&wait, what.addr);
     else if (result < 0 && errno == ETIMEDOUT)
         gt_wait_expired(&wait, &end);
+    if (result == 0 && (a[1] & FUTEX_PRIVATE_FLAG))
+        gt_wait_took(&wait);
     return result;
 }
 

@@ -182,7 +182,10 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, cons
         return taken(r, mutex, pc);
     struct gt_timeout never = gt_timeout_none();
     GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex, &never);
-    return taken(gt_real.pthread_mutex_lock(mutex), mutex, pc);
+    r = gt_real.pthread_mutex_lock(mutex);
+    if (is_success(r))
+        gt_wait_took(&wait);
+    return taken(r, mutex, pc);
 }
 
 static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void *pc)
@@ -237,6 +240,8 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
         struct gt_timeout end = when;                                                   \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex, &end); \
         r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);             \
+        if (is_success(r))                                                              \
+            gt_wait_took(&wait);                                                        \
         return taken(r, (pthread_mutex_t *)mutex, GT_CALLER());                         \
     }
 

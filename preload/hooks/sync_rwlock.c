@@ -63,6 +63,8 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
         struct gt_timeout end = when;                                                       \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_RWLOCK, at(lock), &end); \
         r = gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);                 \
+        if (r == 0 && written_by_caller(lock))                                              \
+            gt_wait_took(&wait);                                                            \
         return taken(r, lock, GT_CALLER());                                                 \
     }
 #define LOCK_UNTIL(name, try, at)                                                \

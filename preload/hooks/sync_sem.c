@@ -57,7 +57,9 @@ static inline void taken_by_python(int result, const sem_t *sem, const void *pc)
 
 static int timed_out(struct gt_wait *wait, int result, const struct gt_timeout *end)
 {
-    if (result != 0 && errno == ETIMEDOUT)
+    if (result == 0)
+        gt_wait_took(wait);
+    else if (errno == ETIMEDOUT)
         gt_wait_expired(wait, end);
     return result;
 }

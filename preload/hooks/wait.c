@@ -265,11 +265,11 @@ bool gt_wait_is_taken(const void *mutex, uint32_t tid)
 bool gt_wait_is_asleep(struct gt_writer *w)
 {
     struct gt_parking *p = &gt_thread_of(w)->parking;
-    bool first = gt_registry_has(&p->waiter);
-    if ((!first && !gt_registry_has(&p->relock)) || !gt_usage_sleeps(w->m))
-        return false;
-    bool free = first && p->waiter.mutex && !gt_wait_is_taken(p->waiter.mutex, w->m);
-    return gt_registry_asleep_again(first ? &p->waiter : &p->relock, free);
+    uintptr_t futex;
+    return (gt_registry_has(&p->waiter) || gt_registry_has(&p->relock)) &&
+           gt_usage_sleeps_at(w->m, &futex) &&
+           (gt_registry_asleep_again(&p->waiter, futex) ||
+            gt_registry_asleep_again(&p->relock, futex));
 }
 
 uint32_t gt_wake_slow(const struct gt_wake *wake)

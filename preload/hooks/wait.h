@@ -86,6 +86,17 @@ void gt_wait_fetch(const struct gt_wait *wait);
 void gt_wait_end(struct gt_wait *wait);
 
 /*
+ * The real call has given the thread what it waited for, which one wake-up gives to one thread.
+ * Call it before gt_wait_end, but not after a timeout or a signal: then another thread's wake-up
+ * would be taken for this one's.
+ */
+static inline void gt_wait_took(const struct gt_wait *wait)
+{
+    if (wait->thread)
+        wait->thread->parking.took = !wait->thread->parking.shared;
+}
+
+/*
  * The wait is over because its timeout is. The thread could have run from then on, except for the
  * time that the kernel may add to have fewer interrupts. Call it before gt_wait_end, which does not
  * need it.

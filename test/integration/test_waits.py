@@ -126,3 +126,20 @@ def test_sleeping_workers_are_not_runnable(tmp_path, format, way, end):
         runnable = [g for g, now in state.items() if now == "Runnable" and g != sleeping]
         assert sleeping is None or not runnable, f"{runnable} at {e}"
     assert len(state) > 16
+
+
+@pytest.mark.parametrize("format", gotools.some())
+@pytest.mark.parametrize("way", ["timeout", "cancelled", "interrupted", "elsewhere", "held"])
+def test_rightly_woken_waiters_keep_their_waker(tmp_path, format, way):
+    """Another waiter returns without a wake-up, or the woken one sleeps for its mutex: its waker was no mistake."""
+    command = [SINGLE / "waits/rightly_woken", way]
+    events = gotools.parse(proc.traced(command, tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace)
+    name = {e.g: e.fields["Message"] for e in events if e.kind == "Log" and e.fields["Category"] == "name"}
+    woken = {"first": [], "second": []}
+    for e in events:
+        if e.is_go("Waiting", "Runnable") and name.get(e.goid) in woken:
+            woken[name[e.goid]].append((name.get(e.g), truth.name(e.stack[0].func)))
+    first, *then = woken["first"]
+    assert first == ("main", "sem_post" if way in ("interrupted", "elsewhere") else "pthread_cond_signal")
+    assert all(waker and call == "pthread_mutex_unlock" for waker, call in then), then
+    assert way != "held" or woken["second"][0] == first

@@ -45,11 +45,11 @@ static void test_futex(uint64_t t, uint64_t ms)
     /* While a thread keeps the lock, for ever perhaps, no other one waits for ever. */
     CHECK(gt_registry_lock(&b));
     gt_debug_abandon();
-    CHECK(!gt_registry_remove(&w[1], 0));
-    CHECK(!gt_registry_remove(&w[1], 1000000));
+    CHECK(!gt_registry_remove(&w[1], true, 0));
+    CHECK(!gt_registry_remove(&w[1], true, 1000000));
     gt_registry_unlock(&b);
     for (int i = 0; i < 4; i++)
-        CHECK(gt_registry_remove(&w[i], GT_LOCK_PATIENCE_NS));
+        CHECK(gt_registry_remove(&w[i], true, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
 }
 
@@ -69,11 +69,11 @@ static void test_reaches(void)
         ;
     CHECK(gt_clock_now() - now >= gt_clock_units(50000));
     CHECK(next(&a, gt_clock_now()) == &w, "asleep again");
-    CHECK(gt_registry_remove(&w, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w, true, GT_LOCK_PATIENCE_NS));
     gt_registry_add(&last, &a, now);
     CHECK(next(&a, now) == &last);
     CHECK(!gt_registry_reaches(&a), "never asleep again");
-    CHECK(gt_registry_remove(&last, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&last, true, GT_LOCK_PATIENCE_NS));
 }
 
 /* A new waiter of a condition variable takes the signal of the first: that one goes to the end. */
@@ -88,15 +88,18 @@ static void test_signal(void)
     w[2].relock = &relock;
     gt_registry_add(&w[2], &a, later + 1);
     sleeper.g.state = GT_G_RUNNABLE;
-    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], true, GT_LOCK_PATIENCE_NS));
     CHECK(sleeper.g.state == GT_G_RUNNABLE, "woken before the other came");
     gt_registry_add(&w[2], &a, later);
-    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], false, GT_LOCK_PATIENCE_NS));
+    CHECK(sleeper.g.state == GT_G_RUNNABLE, "the other got nothing");
+    gt_registry_add(&w[2], &a, later);
+    CHECK(gt_registry_remove(&w[2], true, GT_LOCK_PATIENCE_NS));
     CHECK_EQ(sleeper.g.state, GT_G_WAITING);
     CHECK(next(&a, later) == &w[1]);
     CHECK(next(&a, later) == &w[0]);
-    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
-    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[0], true, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[1], true, GT_LOCK_PATIENCE_NS));
 }
 
 /* The kernel has woken the second one: the first still sleeps, and comes before the third. */
@@ -109,20 +112,20 @@ static void test_outrun(void)
         gt_registry_add(&w[i], &a, long_ago);
     CHECK(next(&a, now) == &w[0]);
     sleeper.g.state = GT_G_RUNNABLE;
-    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[1], true, GT_LOCK_PATIENCE_NS));
     CHECK_EQ(sleeper.g.state, GT_G_WAITING);
     CHECK(next(&a, now) == &w[0], "it was not the one");
     CHECK(next(&a, now) == &w[2]);
     CHECK(next(&a, now) == NULL);
-    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
-    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[0], true, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], true, GT_LOCK_PATIENCE_NS));
     /* Who came just now has not slept, and is not mistaken for anybody. */
     gt_registry_add(&w[0], &a, long_ago);
     gt_registry_add(&w[1], &a, gt_clock_now() + gt_clock_units(1000000000));
     CHECK(next(&a, now) == &w[0]);
-    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[1], true, GT_LOCK_PATIENCE_NS));
     CHECK(next(&a, now) == NULL);
-    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[0], true, GT_LOCK_PATIENCE_NS));
 }
 
 /* Threads come to wait while another one holds the lock: they do not queue for it, nor get lost. */
@@ -140,10 +143,10 @@ static void test_arrival(uint64_t t)
     CHECK_EQ(gt_registry_asleep(&a), 3);
     gt_registry_unlock(&a);
     CHECK(next(&a, t) == &w[0]);
-    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[1], true, GT_LOCK_PATIENCE_NS));
     CHECK(next(&a, t) == &w[2]);
-    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
-    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[0], true, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], true, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a) && gt_registry_all_woken(&a));
 }
 
@@ -165,9 +168,9 @@ static void test_release(void)
     CHECK(gt_registry_next(&a, UINT32_MAX, 3) == NULL);
     gt_registry_unlock(&a);
     CHECK(!gt_registry_any(&a));
-    CHECK(gt_registry_remove(&w[0], 0), "nothing is left to do");
+    CHECK(gt_registry_remove(&w[0], true, 0), "nothing is left to do");
     CHECK(gt_registry_has(&relock), "waits for its mutex");
-    CHECK(gt_registry_remove(&relock, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&relock, true, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&b));
 }
 
@@ -186,7 +189,7 @@ static uint64_t herd(struct gt_waiter *w, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         CHECK(next(&a, 2) == &w[i]);
     for (uint32_t i = 0; i < n; i++)
-        CHECK(gt_registry_remove(&w[n - 1 - i], GT_LOCK_PATIENCE_NS));
+        CHECK(gt_registry_remove(&w[n - 1 - i], true, GT_LOCK_PATIENCE_NS));
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
     return (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (uint64_t)(to.tv_nsec - from.tv_nsec);
 }
@@ -225,7 +228,7 @@ int main(void)
 
     /* A millisecond later they are still here: another thread got the mutex each time. */
     CHECK(next(&a, t + ms) == &w[0], "first to go back to sleep");
-    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[1], true, GT_LOCK_PATIENCE_NS));
     CHECK(next(&a, t + ms + 1) == &w[2]);
     CHECK(next(&a, t + ms + 2) == NULL);
 
@@ -233,8 +236,8 @@ int main(void)
     struct gt_waiter cond = {0}, relock = {0};
     cond.relock = &relock;
     cond.mutex = &a;
-    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
-    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[0], true, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], true, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a));
     gt_registry_add(&cond, &b, t);
     CHECK(next(&b, t) == &other);
@@ -242,9 +245,9 @@ int main(void)
     CHECK(gt_registry_any(&a), "listed at the mutex");
     CHECK(next(&a, t + 10) == NULL, "may just get it");
     CHECK(next(&a, t + ms) == &relock, "did not get it");
-    CHECK(gt_registry_remove(&cond, GT_LOCK_PATIENCE_NS));
-    CHECK(gt_registry_remove(&relock, GT_LOCK_PATIENCE_NS));
-    CHECK(gt_registry_remove(&other, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&cond, true, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&relock, true, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&other, true, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
     test_futex(t, ms);
     test_arrival(t);
