@@ -158,7 +158,7 @@ static void count(const void *addr, uint32_t by, bool asleep)
 
 static void begin(struct gt_waiter *w, const void *addr, uint64_t now)
 {
-    w->addr = addr;
+    __atomic_store_n(&w->addr, addr, __ATOMIC_RELAXED); /* see gt_registry_has */
     w->since = now;
     w->woken = 0;
     w->outrun = w->in_line = false;
@@ -331,7 +331,7 @@ bool gt_registry_remove(struct gt_waiter *w, bool took, int64_t patience_ns)
     if (!s)
         return true;
     if (!w->in_line) { /* a signal handler has jumped out of gt_registry_add */
-        w->addr = NULL;
+        __atomic_store_n(&w->addr, NULL, __ATOMIC_RELAXED);
         gt_unlock(&s->lock);
         return true;
     }
@@ -339,7 +339,7 @@ bool gt_registry_remove(struct gt_waiter *w, bool took, int64_t patience_ns)
     count(w->addr, -1u, !w->woken);
     if (took && took_anothers(w))
         hand_back(s, w);
-    w->addr = NULL;
+    __atomic_store_n(&w->addr, NULL, __ATOMIC_RELAXED);
     /* w's thread may have the mutex now; its unlock will look at these waiters first. */
     gt_fetch(s->woken.first, sizeof *w);
     gt_fetch(s->asleep.first, sizeof *w);

@@ -143,7 +143,10 @@ void gt_registry_woken(struct gt_waiter *w, uint64_t now);
  */
 void gt_registry_release(struct gt_waiter *w, uint64_t now);
 
-/* Called by w's thread, without the lock. false: w was never registered, or was released. */
+/*
+ * Called by w's thread, or by the drain side, without the lock. false: w was never registered, or
+ * was released.
+ */
 static inline bool gt_registry_has(const struct gt_waiter *w)
 {
     return __atomic_load_n(&w->addr, __ATOMIC_ACQUIRE);
