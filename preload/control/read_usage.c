@@ -157,15 +157,15 @@ static bool runs(const struct stat_line *line)
 }
 
 /* Of a thread that sleeps the file says the call's number and its arguments, hexadecimal. */
-bool gt_usage_sleeps_at(uint32_t tid, uintptr_t *futex)
+bool gt_usage_sleeps(uint32_t tid, uintptr_t *first)
 {
     char text[FILE_MAX];
     const char *p = text;
     uint64_t call;
     gt_usage_read_file(text, sizeof text, tid, "/syscall");
-    if (!number(&p, &call) || call != SYS_futex)
+    if (!number(&p, &call))
         return false;
-    *futex = strtoul(p, NULL, 16);
+    *first = strtoul(p, NULL, 16);
     return true;
 }
 

@@ -17,8 +17,8 @@ void gt_usage_halts(struct gt_halts_count *count);
 /* See gt_where_fn. Drain side. */
 bool gt_usage_where(uint32_t tid, struct gt_where_now *where);
 
-/* Whether the thread sleeps in futex(2), for the word at *futex. Drain side. */
-bool gt_usage_sleeps_at(uint32_t tid, uintptr_t *futex);
+/* Whether the thread sleeps in a system call. first: the call's first argument. Drain side. */
+bool gt_usage_sleeps(uint32_t tid, uintptr_t *first);
 
 /* Notes, and asks, whether the drain thread, which calls gt_usage_read, has a descriptor table of
  * its own. */

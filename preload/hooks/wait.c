@@ -265,9 +265,9 @@ bool gt_wait_is_taken(const void *mutex, uint32_t tid)
 bool gt_wait_is_asleep(struct gt_writer *w)
 {
     struct gt_parking *p = &gt_thread_of(w)->parking;
-    uintptr_t futex;
+    uintptr_t futex; /* or the first argument of another call, which is no address of a lock */
     return (gt_registry_has(&p->waiter) || gt_registry_has(&p->relock)) &&
-           gt_usage_sleeps_at(w->m, &futex) &&
+           gt_usage_sleeps(w->m, &futex) &&
            (gt_registry_asleep_again(&p->waiter, futex) ||
             gt_registry_asleep_again(&p->relock, futex));
 }

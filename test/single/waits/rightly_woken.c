@@ -26,7 +26,10 @@ static bool by_sem(void)
     return is("interrupted") || is("elsewhere");
 }
 
-/* Waits until the thread sleeps in a futex call for one of the `size` bytes. */
+/*
+ * Waits until the thread sleeps in a call whose first argument is one of the `size` bytes:
+ * futex(2).
+ */
 static void await_sleep(_Atomic int *tid, const void *object, size_t size)
 {
     uintptr_t at = 0;
@@ -38,7 +41,7 @@ static void await_sleep(_Atomic int *tid, const void *object, size_t size)
         bool known = fd >= 0 && read(fd, text, sizeof text - 1) > 0;
         close(fd);
         char *end = text;
-        at = known && strtol(text, &end, 10) == SYS_futex ? strtoul(end, NULL, 16) : 0;
+        at = known && strtol(text, &end, 10) >= 0 ? strtoul(end, NULL, 16) : 0;
     }
 }
 
