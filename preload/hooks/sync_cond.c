@@ -113,7 +113,7 @@ static inline bool is_awaited(enum gt_lock_kind kind, const void *cond)
         gt_wait_fetch(&wait);                                                               \
         if (r == (timed_out))                                                               \
             gt_wait_expired_once(&wait, &end);                                              \
-        else                                                                                \
+        else if (r == 0)                                                                    \
             gt_wait_took(&wait);                                                            \
         gt_mutex_taken((pthread_mutex_t *)mutex, GT_CALLER());                              \
         after_gil(&wait, cond, r == (timed_out));                                           \
