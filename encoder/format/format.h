@@ -129,7 +129,8 @@ enum gt_reason {
     GT_LOG_WAITS_FOR,
     GT_LOG_WAKES,
     GT_LOG_WAKES_ALL,
-    GT_REASON_YIELDS, /* a reason; last, since the numbers before it are known to readers */
+    GT_REASON_YIELDS, /* a reason; here, since the numbers before it are known to readers */
+    GT_LOG_WAITS_AGAIN,
     GT_REASONS_END
 };
 

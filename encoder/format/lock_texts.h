@@ -4,6 +4,12 @@
  */
 #pragma once
 
+/*
+ * The log of a wait at a condition variable whose thread was at that variable before, and has kept
+ * the mutex since.
+ */
+#define GT_WAITS_AGAIN_TEXT "waits again for"
+
 /* In the log of a hold, behind the time: the hold began before the tracer looked. */
 #define GT_HELD_LONGER " or longer"
 
@@ -70,4 +76,5 @@ enum gt_holder {
     GT_HOLDER_SELF,              /* the thread itself, see gt_held_hold */
     GT_HOLDER_WAKER,             /* a log that belongs to no wait: the one of a waker */
     GT_HOLDER_WAKER_OF_ALL,
+    GT_HOLDER_KEPT, /* not known, and GT_WAITS_AGAIN_TEXT */
 };

@@ -12,7 +12,8 @@
 
 enum { HOLDS_KEPT = 256 };
 
-static const char held[] = "held ", held_by[] = "held by", waits_for[] = "waits for";
+static const char held[] = "held ", held_by[] = "held by", waits_for[] = "waits for",
+                  waits_again[] = GT_WAITS_AGAIN_TEXT;
 
 /* A text that is the whole log is interned: its address is looked up first. */
 static struct gt_lock_state *lock_of(struct gt_locks *locks, const char *name, size_t len)
@@ -53,6 +54,7 @@ static bool read_held_by(struct gt_locks *locks, const char *message, struct gt_
     wanted->holder = *message == 'G' ? strtoull(message + 1, NULL, 10) : 0;
     wanted->who = gt_contents_text(locks->contents, message, (size_t)(comma - message));
     wanted->lock = lock_of(locks, comma + 2, strlen(comma + 2));
+    wanted->kept = false;
     return true;
 }
 
@@ -61,9 +63,11 @@ bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const ch
 {
     if (strcmp(category, held_by) == 0)
         return read_held_by(locks, message, wanted);
-    if (strcmp(category, waits_for) != 0)
+    bool kept = strcmp(category, waits_again) == 0;
+    if (!kept && strcmp(category, waits_for) != 0)
         return false;
-    *wanted = (struct gt_wanted){.who = "", .lock = lock_of(locks, message, strlen(message))};
+    *wanted = (struct gt_wanted){
+        .who = "", .lock = lock_of(locks, message, strlen(message)), .kept = kept};
     return true;
 }
 
@@ -203,7 +207,8 @@ bool gt_locks_is_ours(const char *category)
 
 bool gt_locks_is_of_wait(const char *category)
 {
-    return strcmp(category, held_by) == 0 || strcmp(category, waits_for) == 0;
+    return strcmp(category, held_by) == 0 || strcmp(category, waits_for) == 0 ||
+           strcmp(category, waits_again) == 0;
 }
 
 bool gt_locks_is_waker(const char *category)

@@ -36,6 +36,7 @@ struct gt_wanted {
     struct gt_lock_state *lock; /* NULL: not known */
     uint64_t holder;            /* goroutine that held it when the wait began; 0: none of ours */
     const char *who;            /* other holders: "readers", "thread 123"; "": not known */
+    bool kept; /* the thread was at this condition variable before, and has kept the mutex since */
 };
 
 /*

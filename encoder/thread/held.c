@@ -211,11 +211,6 @@ static void put_holder(struct gt_strbuf *t, const struct gt_held_key *key)
     gt_strbuf_add(t, ", ");
 }
 
-static bool is_waker(const struct gt_held_key *key)
-{
-    return key->holder == GT_HOLDER_WAKER || key->holder == GT_HOLDER_WAKER_OF_ALL;
-}
-
 static uint32_t put_text(const struct gt_held_key *key, const char **text)
 {
     static char buf[GT_STRING_MAX] GT_SPARSE;
@@ -224,7 +219,7 @@ static uint32_t put_text(const struct gt_held_key *key, const char **text)
         gt_strbuf_add(&t, "held ");
     else if (key->holder == GT_HOLDER_READERS)
         gt_strbuf_add(&t, "readers, ");
-    else if (key->holder && !is_waker(key))
+    else if (key->holder && key->holder < GT_HOLDER_READERS)
         put_holder(&t, key);
     gt_strbuf_add(&t, lock_at ? lock_at(key->lock, key->epoch, key->shared) : "?");
     if (key->holder == GT_HOLDER_SELF)
@@ -247,7 +242,11 @@ enum gt_reason gt_held_category(const struct gt_string *s)
 {
     struct gt_held_key key;
     memcpy(&key, s->text, sizeof key);
-    if (is_waker(&key))
-        return key.holder == GT_HOLDER_WAKER ? GT_LOG_WAKES : GT_LOG_WAKES_ALL;
-    return key.holder ? GT_LOG_HELD_BY : GT_LOG_WAITS_FOR;
+    switch (key.holder) {
+    case GT_HOLDER_UNKNOWN: return GT_LOG_WAITS_FOR;
+    case GT_HOLDER_KEPT: return GT_LOG_WAITS_AGAIN;
+    case GT_HOLDER_WAKER: return GT_LOG_WAKES;
+    case GT_HOLDER_WAKER_OF_ALL: return GT_LOG_WAKES_ALL;
+    default: return GT_LOG_HELD_BY;
+    }
 }

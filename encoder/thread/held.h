@@ -2,7 +2,8 @@
  * The log of a wait for a lock: which lock it is, and which thread holds it. It stands in the trace
  * as a log without a task, just before the wait; viewers show it on the row of the waiter. It says
  * "[held by] G7 committer, cache_lock". If the lock holder is not known, it says
- * "[waits for] cache_lock".
+ * "[waits for] cache_lock". If the wait is for a condition variable that the thread was at before,
+ * and the thread has kept the mutex since, it says "[waits again for] not_empty".
  *
  * A lock holder leaves a log when it releases a lock that is waited for, or that it has held for
  * long. The log says for how long: "[held cache_lock, taken in commit] 31.25ms" (hot.h).

@@ -24,6 +24,7 @@ static const char *const reasons[GT_REASONS_END] = {
     [GT_LOG_WAKES] = GT_WAKES_TEXT,
     [GT_LOG_WAKES_ALL] = GT_WAKES_ALL_TEXT,
     [GT_REASON_YIELDS] = GT_YIELDS_TEXT,
+    [GT_LOG_WAITS_AGAIN] = GT_WAITS_AGAIN_TEXT,
 };
 
 static struct {

@@ -39,6 +39,7 @@ struct gt_wait_for {
     uint32_t bits;                /* of FUTEX_WAIT_BITSET; 0: all */
     uint32_t count;               /* at a barrier: the threads that it takes; 0: no barrier */
     bool final;                   /* see struct gt_waiter */
+    bool kept;                    /* see gt_mutex_keep in wait.h */
     bool whole;                   /* all that the thread does until the end belongs to the wait */
 };
 

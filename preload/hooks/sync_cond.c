@@ -24,6 +24,7 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_lock_kind kind, const voi
     } of_gil[] = {[GT_GIL_TAKE] = {GT_LOCK_GIL, GT_LEAF_take_gil},
                   [GT_GIL_SWITCH] = {GT_LOCK_OTHER, GT_LEAF_drop_gil}};
     enum gt_gil_wait gil = gt_gil_waits(cond, mutex, pc);
+    bool kept = !gil && gt_mutex_is_kept(cond, mutex);
     struct gt_hold_end end = gt_mutex_release(hook, mutex);
     if (end.told)
         gt_hot_given_up(hook, mutex, false, end.at, end.shared);
@@ -36,9 +37,17 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_lock_kind kind, const voi
                                .addr = cond,
                                .kind = gil ? of_gil[gil].kind : kind,
                                .mutex = mutex,
+                               .kept = kept,
                                .end = gt_timeout_is_set(timeout) ? timeout : NULL};
     struct gt_wait wait;
     return gt_wait_goes_on(&wait, &what) ? wait : gt_wait_begin_for(&what);
+}
+
+/* The caller is back from cond. Python's GIL is waited for in a loop, too: it is no herd's. */
+static void keep(const struct gt_wait *wait, const void *cond, const void *mutex)
+{
+    if (wait->thread && wait->hook != GT_LEAF_take_gil && wait->hook != GT_LEAF_drop_gil)
+        gt_mutex_keep(wait->thread, cond, mutex);
 }
 
 /* The function of Python that a wait's stack begins with, behind functions of its interpreter. */
@@ -111,6 +120,7 @@ static inline bool is_awaited(enum gt_lock_kind kind, const void *cond)
         GT_WAIT(wait) = begin(GT_HOOK_##hook, KIND_##real, cond, mutex, &end, GT_CALLER()); \
         int r = real(hook) arguments;                                                       \
         gt_wait_fetch(&wait);                                                               \
+        keep(&wait, cond, mutex);                                                           \
         if (r == (timed_out))                                                               \
             gt_wait_expired_once(&wait, &end);                                              \
         else if (r == 0)                                                                    \

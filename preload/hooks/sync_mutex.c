@@ -86,11 +86,41 @@ static bool wakes_sleeper(const pthread_mutex_t *mutex, bool ask)
     return n != 0;
 }
 
+static _Atomic uint32_t *word_of(const void *mutex)
+{
+    return &gt_registry_count[gt_registry_slot(mutex)];
+}
+
+void gt_mutex_keep(struct gt_thread *t, const void *cond, const void *mutex)
+{
+    t->kept_mutex = (struct gt_kept_mutex){mutex, cond};
+    if (!(atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT))
+        atomic_fetch_or_explicit(word_of(mutex), GT_REGISTRY_KEPT, memory_order_relaxed);
+}
+
+bool gt_mutex_is_kept(const void *cond, const void *mutex)
+{
+    const struct gt_thread *t = gt_self;
+    return t && t->kept_mutex.mutex == mutex && t->kept_mutex.cond == cond &&
+           atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT;
+}
+
+static void end_keep(const void *mutex)
+{
+    struct gt_thread *t = gt_self;
+    if (!(atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT))
+        return;
+    atomic_fetch_and_explicit(word_of(mutex), ~GT_REGISTRY_KEPT, memory_order_relaxed);
+    if (t && t->kept_mutex.mutex == mutex)
+        t->kept_mutex.mutex = NULL;
+}
+
 struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
     struct gt_hold_end end = {.shared = gt_shared_is(GT_LOCK_MUTEX, mutex)};
     if (!releases(mutex))
         return end;
+    end_keep(mutex);
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
     bool may_be_again = gt_registry_may_sleep_again(mutex);
     bool again = wakes_sleeper(mutex, may_be_again) && may_be_again;
@@ -273,6 +303,8 @@ static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
     bool once = gt_glibc_mutex_type(mutex) != PTHREAD_MUTEX_RECURSIVE;
+    if (once)
+        end_keep(mutex);
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
     if (once && !elsewhere && lets_nobody_in(mutex) && gt_hot_passes(mutex))
         return gt_real.pthread_mutex_unlock(mutex);

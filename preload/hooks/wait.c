@@ -33,8 +33,10 @@ static struct gt_lock_in_use lock_of(const struct gt_wait_for *what)
     const void *at = what->lock.at ? what->lock.at : gt_lock_at(what->addr);
     if (what->kind == GT_LOCK_NONE || what->kind == GT_LOCK_JOIN || !gt_recording())
         return (struct gt_lock_in_use){.at = NULL};
-    return (struct gt_lock_in_use){
-        .at = at, .holder = gt_owner_of(what->kind, at), .shared = gt_shared_is(what->kind, at)};
+    return (struct gt_lock_in_use){.at = at,
+                                   .holder =
+                                       what->kept ? GT_HOLDER_KEPT : gt_owner_of(what->kind, at),
+                                   .shared = gt_shared_is(what->kind, at)};
 }
 
 static bool is_pythons(enum gt_lock_kind kind)

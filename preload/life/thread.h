@@ -49,6 +49,12 @@ struct gt_tried {
     enum gt_lock_kind kind;
 };
 
+/* The last condition variable that the thread was at, while it keeps the mutex: gt_mutex_keep. */
+struct gt_kept_mutex {
+    const void *mutex; /* NULL: it has given the mutex up */
+    const void *cond;
+};
+
 enum { GT_INSIDE_FOR_GOOD = 2 }; /* the process ends, or nothing is recorded yet */
 
 struct gt_thread {
@@ -63,6 +69,7 @@ struct gt_thread {
     _Alignas(64) struct gt_parking parking; /* the wait under way */
     struct gt_kept_wait kept;
     struct gt_tried tried;
+    struct gt_kept_mutex kept_mutex;
     struct gt_holds holds;
     uintptr_t python;    /* gt_capture_python at its last wait or wake-up while Python ran */
     uint32_t exit_round; /* how often the key destructor ran */

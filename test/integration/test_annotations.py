@@ -74,7 +74,7 @@ def test_pages(traced, format):
 
 def annotations(trace, go=None):
     """But for what our own logs say of locks."""
-    ours = "held by", "waits for"
+    ours = "held by", "waits for", "waits again for"
     return [e for e in gotools.parse(trace, go=go) if e.kind in KINDS and e.fields.get("Category") not in ours]
 
 

@@ -90,14 +90,14 @@ static const uint8_t go17_end[] = {
 };
 static const uint8_t go17_tables[] = {
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
-    0x25, 16, 4, 'm', 'a', 'i', 'n',      /* String 16; the ids up to 13 are always there */
+    0x25, 17, 4, 'm', 'a', 'i', 'n',      /* String 17; the ids up to 14 are always there */
     0xc3, 16, 0xfe, 0xff, 0xff, 0xff, 7, 1, /* Stack of main: 1 frame */
-        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 16, 0, 0, /* its PC, function, file (none), line */
-    0x25, 17, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
+        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 17, 0, 0, /* its PC, function, file (none), line */
+    0x25, 18, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
     0xc3, 16, 0xff, 0xff, 0xff, 0xff, 7, 1,
-        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 17, 0, 0,
-    0x25, 14, 2, 'f', 'n', 0x25, 15, 3, 'f', '.', 'c', /* names that were looked up before */
-    0xc3, 7, 1, 1, 0x80, 0x20, 14, 15, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 18, 0, 0,
+    0x25, 15, 2, 'f', 'n', 0x25, 16, 3, 'f', '.', 'c', /* names that were looked up before */
+    0xc3, 7, 1, 1, 0x80, 0x20, 15, 16, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
     0x25, 1, 4, 's', 'y', 'n', 'c',
     0x25, 2, 17, 's', 'y', 'n', 'c', '.', '(', '*', 'C', 'o', 'n', 'd', ')', '.', 'W', 'a', 'i', 't',
     0x25, 3, 5, 's', 'l', 'e', 'e', 'p',
@@ -111,6 +111,7 @@ static const uint8_t go17_tables[] = {
     0x25, 11, 8, 'w', 'a', 'k', 'e', 's', ' ', 'a', 't',
     0x25, 12, 12, 'w', 'a', 'k', 'e', 's', ' ', 'a', 'l', 'l', ' ', 'a', 't',
     0x25, 13, 32, 'r', 'u', 'n', 't', 'i', 'm', 'e', '.', 'G', 'o', 's', 'c', 'h', 'e', 'd', ',', ' ', 'a', 'g', 'a', 'i', 'n', ' ', 'a', 'n', 'd', ' ', 'a', 'g', 'a', 'i', 'n',
+    0x25, 14, 15, 'w', 'a', 'i', 't', 's', ' ', 'a', 'g', 'a', 'i', 'n', ' ', 'f', 'o', 'r',
 };
 
 /* The file's end, in a page of its own. */

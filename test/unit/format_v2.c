@@ -59,7 +59,7 @@ static const uint8_t last_states[] = {
     25, 0, 1, 99, 2,                      /* GoStatus: G 1 runs on M 99 */
 };
 static const uint8_t whole[] = {
-    5, 16, 13, 'g', 'o', 't', 'r', 'a', 'c', 'e', '-', 'w', 'h', 'o', 'l', 'e', /* String 16 */
+    5, 17, 13, 'g', 'o', 't', 'r', 'a', 'c', 'e', '-', 'w', 'h', 'o', 'l', 'e', /* String 17 */
 };
 static const uint8_t last_frequency[] = {
     1, 2, 0, 0x8c, 1, 6,                  /* EventBatch: generation 2, no M, time 140, 6 bytes */

@@ -187,7 +187,7 @@ struct gt_log_line gt_retell_log(const struct gt_log_line *log)
         return its;
     if (strcmp(log->key, "held by") == 0) {
         its.value = retell_holder(log->value);
-    } else if (strcmp(log->key, "waits for") == 0 || gt_locks_is_waker(log->key)) {
+    } else if (gt_locks_is_of_wait(log->key) || gt_locks_is_waker(log->key)) {
         its.value = name_lock(log->value);
     } else if (strncmp(log->key, held, sizeof held - 1) == 0) {
         snprintf(text, sizeof text, "%s%s", held, name_lock(log->key + sizeof held - 1));

@@ -903,8 +903,8 @@ static bool is_herd(const struct look *l, size_t pool)
     for (uint32_t i = 0; i < l->sections->graph->spots && !found; i++) {
         const struct gt_place_waits *p = &l->survey->place[i];
         found = p->count && l->survey->pool_of[p->thread] == pool &&
-                (double)p->vain >= from_on.herd_vain_part * (double)p->count &&
-                is_heavy(l, p->vain);
+                (double)p->kept >= from_on.herd_vain_part * (double)p->count &&
+                is_heavy(l, p->kept);
     }
     return found;
 }
@@ -931,23 +931,14 @@ static void look_for_starved(const struct look *l, size_t i)
 /* Waits -----------------------------------------------------------------------------------------
  */
 
-/* Threads that are woken together, take the lock one after another, and mostly find nothing. */
-static void tell_queue_of_herd(const struct look *l, uint32_t spot)
+/* As a clause; "": that the woken threads queue for the lock takes no good part of the time. */
+static struct gt_name queue_of_herd(const struct look *l, const struct gt_herd *herd)
 {
-    const struct gt_place_waits *p = &l->survey->place[spot];
-    struct gt_herd herd = gt_herd_of(l->sections->graph, spot);
-    if (herd.lock == GT_NOBODY || herd.vain < from_on.herd_vain ||
-        (double)herd.vain < from_on.herd_vain_part * (double)herd.wakes ||
-        (double)herd.queued_ns < from_on.lock_queue * l->length)
-        return;
-    add(l, "thundering_herd", "top --wakeups", p->longest_at,
-        "Thundering herd: in %s,\n  %.1f threads are woken at a time, and queue for the lock %s, "
-        "%s "
-        "in all.\n  After %.0f %% of %" PRIu64
-        " wake-ups the thread held it, woke no other thread, and waited again.",
-        gt_section_name(l->sections, p->section), (double)p->woken / (double)p->groups,
-        l->sections->graph->lock[herd.lock]->name, gt_duration(herd.queued_ns),
-        100 * (double)herd.vain / (double)herd.wakes, herd.wakes);
+    struct gt_name clause = {""};
+    if (herd->lock != GT_NOBODY && (double)herd->queued_ns >= from_on.lock_queue * l->length)
+        snprintf(clause.text, sizeof clause.text, ", and queue for the lock %s, %s in all",
+                 l->sections->graph->lock[herd->lock]->name, gt_duration(herd->queued_ns));
+    return clause;
 }
 
 /* heavy: see is_heavy. */
@@ -955,23 +946,20 @@ static void look_for_herds(const struct look *l, bool heavy)
 {
     for (uint32_t i = 0; i < l->sections->graph->spots; i++) {
         const struct gt_place_waits *p = &l->survey->place[i];
-        if (p->threads < 3 || !p->groups ||
-            (double)p->woken < from_on.herd_size * (double)p->groups ||
-            p->count < from_on.herd_vain)
+        if (p->threads < 3 || !p->groups || p->kept < from_on.herd_vain ||
+            (double)p->woken < from_on.herd_size * (double)p->groups)
             continue;
-        if (p->vain < from_on.herd_vain ||
-            (double)p->vain < from_on.herd_vain_part * (double)p->count) {
-            if (!heavy)
-                tell_queue_of_herd(l, i);
-            continue;
-        }
-        if (is_heavy(l, p->vain) != heavy)
+        struct gt_herd herd = gt_herd_of(l->sections->graph, i);
+        if (herd.vain < from_on.herd_vain ||
+            (double)herd.vain < from_on.herd_vain_part * (double)herd.wakes ||
+            is_heavy(l, herd.vain) != heavy)
             continue;
         add(l, "thundering_herd", "top --wakeups", p->longest_at,
-            "Thundering herd: in %s,\n  %.1f threads are woken at a time, and %.0f %% of the "
-            "%" PRIu64 " wake-ups were in vain.",
+            "Thundering herd: in %s,\n  %.1f threads are woken at a time%s.\n  After %.0f %% of "
+            "%" PRIu64 " wake-ups the thread kept the mutex, woke no other thread, and waited "
+            "again.",
             gt_section_name(l->sections, p->section), (double)p->woken / (double)p->groups,
-            100 * (double)p->vain / (double)p->count, p->count);
+            queue_of_herd(l, &herd).text, 100 * (double)herd.vain / (double)herd.wakes, herd.wakes);
     }
 }
 

@@ -25,7 +25,7 @@
 enum { CHUNK_BYTES = 1024, STEP_BYTES = 1 + 7 * GT_VARINT_MAX };
 
 /* Beside the kind, the first byte of a packed step says which fields follow. */
-enum { KIND = 7, ENDED = 8, HAS_WAKER = 16, HAS_LOCK = 32, HAS_P = 64 };
+enum { KIND = 7, ENDED = 8, HAS_WAKER = 16, HAS_LOCK = 32, HAS_P = 64, KEPT = 128 };
 _Static_assert(GT_KINDS <= KIND + 1, "a kind has three bits");
 
 struct gt_lane_chunk {
@@ -86,7 +86,7 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
     uint8_t *p = chunk->data + chunk->bytes;
     bool waker = s->by != GT_NOBODY, lock = s->lock != GT_NOBODY, cpu = s->p != GT_NOBODY;
     *p++ = (uint8_t)(s->kind | (s->ended ? ENDED : 0) | (waker ? HAS_WAKER : 0) |
-                     (lock ? HAS_LOCK : 0) | (cpu ? HAS_P : 0));
+                     (lock ? HAS_LOCK : 0) | (cpu ? HAS_P : 0) | (s->kept ? KEPT : 0));
     p = gt_varint_put(p, s->to - s->from);
     p = gt_varint_put(p, s->spot);
     if (waker) {
@@ -119,6 +119,7 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
         s->to = from += gt_varint_get(&p, end);
         s->kind = head & KIND;
         s->ended = head & ENDED;
+        s->kept = head & KEPT;
         s->relocks = s->told = s->slot = s->guessed = s->ending = false;
         s->spot = (uint32_t)gt_varint_get(&p, end);
         s->by = waker ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
@@ -435,6 +436,7 @@ static void add_span(void *arg, const struct gt_span *span)
             gt_threads_find(&graph->threads, span->wanted->holder);
         step.lock = lock_number(graph, span->wanted->lock);
         step.owner = owner && owner != span->thread ? owner->number : GT_NOBODY;
+        step.kept = span->wanted->kept && !span->again;
     }
     settle(graph, lane, span->stack, yields && strcmp(span->thread->reason, GT_YIELDS_TEXT) == 0);
     step.spot = spot_number(

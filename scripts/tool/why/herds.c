@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-enum { SLACK_NS = 100000 }; /* a hold may begin and end so much off */
-
 /* The end of another thread's wait. */
 struct post {
     uint32_t by;
@@ -26,15 +24,30 @@ static int by_poster(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* All but the ends of waits for locks and of waits at that spot, which a holder's unlock ends, too.
+/* The condition variable of the waits at that spot. */
+static uint32_t variable_of(const struct gt_graph *graph, uint32_t spot)
+{
+    uint32_t found = GT_NOBODY;
+    for (uint32_t i = 0; i < graph->lanes && found == GT_NOBODY; i++) {
+        struct gt_cursor c = {.graph = graph, .thread = i};
+        for (const struct gt_step *s; found == GT_NOBODY && (s = gt_cursor_next(&c));)
+            found = s->spot == spot && s->kept ? s->lock : GT_NOBODY;
+        gt_cursor_close(&c);
+    }
+    return found;
+}
+
+/*
+ * All but the ends of waits for locks, and of waits for that variable, which are ended by an unlock
+ * of its mutex, too.
  */
-static struct posts find_posts(const struct gt_graph *graph, uint32_t spot)
+static struct posts find_posts(const struct gt_graph *graph, uint32_t variable)
 {
     struct posts posts = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
         for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-            if (s->by == GT_NOBODY || s->spot == spot || gt_graph_is_lock_wait(graph, s))
+            if (s->by == GT_NOBODY || s->lock == variable || gt_graph_is_lock_wait(graph, s))
                 continue;
             posts.at = gt_need_room(posts.at, posts.n, &posts.room, sizeof *posts.at);
             posts.at[posts.n++] = (struct post){s->by, s->to};
@@ -60,17 +73,6 @@ static bool posted(const struct posts *posts, uint32_t thread, uint64_t from, ui
     return low < posts->n && posts->at[low].by == thread && posts->at[low].at <= to;
 }
 
-/* Whether the thread held one lock all the time. */
-static bool held(const struct gt_lane *lane, uint64_t from, uint64_t to)
-{
-    struct gt_hold_walk walk = {0};
-    const struct gt_hold *h;
-    while ((h = gt_lane_next_hold(lane, from, &walk)) &&
-           (h->from > from + SLACK_NS || h->to + SLACK_NS < to))
-        ;
-    return h;
-}
-
 static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, uint32_t thread,
                            uint32_t spot, const struct posts *posts)
 {
@@ -82,8 +84,7 @@ static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, u
         bool waits = s->kind == GT_SYNC && !s->relocks;
         if (waits && since && s->from > since) {
             herd->wakes++;
-            herd->vain += !posted(posts, thread, since, s->from) &&
-                          held(&graph->lane[thread], since, s->from);
+            herd->vain += s->kept && !posted(posts, thread, since, s->from);
         }
         if (s->relocks) {
             herd->queued_ns += s->to - s->from;
@@ -97,7 +98,7 @@ static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, u
 struct gt_herd gt_herd_of(const struct gt_graph *graph, uint32_t spot)
 {
     struct gt_herd herd = {.lock = GT_NOBODY};
-    struct posts posts = find_posts(graph, spot);
+    struct posts posts = find_posts(graph, variable_of(graph, spot));
     for (uint32_t i = 0; i < graph->lanes; i++)
         look_at_thread(&herd, graph, i, spot, &posts);
     free(posts.at);

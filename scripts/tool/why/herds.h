@@ -1,6 +1,7 @@
 /*
- * Thundering herds whose threads do something before they wait again: many are woken at a time,
- * each takes the lock in turn, and most of them go back to wait with nothing to show for it.
+ * Thundering herds: many threads are woken at a time from the wait at a condition variable, each
+ * gets the mutex in turn, and most of them wait again, with nothing to show for it. How soon a
+ * thread waits again does not tell that: it may have taken an item, and been quick.
  */
 #pragma once
 
@@ -8,8 +9,8 @@
 
 /* The wake-ups from the waits at one place. */
 struct gt_herd {
-    uint64_t wakes; /* after which the thread came back to wait there */
-    uint64_t vain; /* wakes after which the thread woke no other one, and held the lock all along */
+    uint64_t wakes;     /* after which the thread came back to wait there */
+    uint64_t vain;      /* wakes after which the thread woke no other one, and kept the mutex */
     uint64_t queued_ns; /* how long woken threads waited for the lock */
     uint32_t lock;      /* GT_NOBODY: they did not wait for one */
 };

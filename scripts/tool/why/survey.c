@@ -27,7 +27,8 @@ struct look {
     struct gt_rounds rounds; /* of the thread */
     struct gt_memo feeders, groups, resting, feeding;
     size_t grouped, counted;
-    double per_ns;             /* columns */
+    uint32_t woken_at; /* the spot of the thread's last wait for a signal, if a thread ended it */
+    double per_ns;     /* columns */
     struct gt_cpu_parts parts; /* of the thread's running */
     double in_calls, in_waits; /* the part of its calls, and of its waits and polls, on a CPU */
 };
@@ -67,10 +68,17 @@ static bool is_new(struct gt_memo *memo, uint64_t key)
     return fresh;
 }
 
+/* Whether the wait was ended by a call that wakes one thread, however soon others follow it. */
+static bool is_signalled(const struct gt_graph *graph, const struct gt_step *s)
+{
+    return s->waker && strstr(gt_leaf_of(graph->stack[s->waker]), "_signal");
+}
+
 /* Counts the threads that one thread wakes at one time. */
 static void note_group(struct look *l, struct gt_place_waits *p, const struct gt_step *s)
 {
-    uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), s->to / TOGETHER_NS);
+    uint64_t at = is_signalled(l->sections->graph, s) ? s->to : s->to / TOGETHER_NS;
+    uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), at);
     p->groups += is_new(&l->groups, key);
     p->woken += is_new(&l->groups, gt_hash_mix(key, l->thread + 1u));
     l->grouped++;
@@ -120,7 +128,7 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns, enu
     p->lock = s->lock;
     p->of_lock |= s->lock != GT_NOBODY && gt_graph_is_lock_wait(l->sections->graph, s);
     p->count++;
-    p->vain += round == GT_AGAIN_WOKEN;
+    p->kept += s->kept && l->woken_at == s->spot;
     p->rounds += round == GT_AGAIN && s->by == GT_NOBODY;
     if (ns > p->longest) {
         p->longest = ns;
@@ -280,6 +288,8 @@ static void look_at(struct look *l, const struct gt_step *s)
     enum gt_round round = gt_rounds_next(&l->rounds, graph, s);
     if (band == GT_BAND_LOCKS || band == GT_BAND_OTHER)
         note_place(l, s, ns, round);
+    if (s->kind == GT_SYNC && band == GT_BAND_OTHER)
+        l->woken_at = s->by == GT_NOBODY ? GT_NOBODY : s->spot;
     /* A waiter that times out to look again waits for its peers, too. */
     bool peers = s->by != GT_NOBODY ? v->pool_of[s->by] == v->pool_of[l->thread]
                                     : s->kind == GT_SYNC && s->ended && s->lock != GT_NOBODY;
@@ -300,6 +310,7 @@ static void look_at_thread(struct look *l)
     const struct gt_survey *v = l->survey;
     struct gt_cursor c = {.graph = l->sections->graph, .thread = l->thread};
     l->rounds = (struct gt_rounds){.spot = GT_NOBODY};
+    l->woken_at = GT_NOBODY;
     l->parts = gt_cpu_parts_of(c.graph, l->thread);
     share_cpu(l);
     l->pool = &l->survey->pool[v->pool_of[l->thread]];

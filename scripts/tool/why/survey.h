@@ -41,9 +41,10 @@ struct gt_asked {
 /* The waits at one place. */
 struct gt_place_waits {
     uint64_t ns, count, threads;
-    uint64_t woken, vain; /* woken: by other threads; vain: waited there again at once */
-    uint64_t groups;      /* groups of wake-ups by one thread at one time */
-    uint64_t rounds;      /* waits that no thread ended, with next to no work between */
+    uint64_t woken;  /* by other threads */
+    uint64_t kept;   /* then waited there again, and had kept the mutex: gt_step.kept */
+    uint64_t groups; /* groups of wake-ups by one thread at one time; each signal is its own */
+    uint64_t rounds; /* waits that no thread ended, with next to no work between */
     uint64_t longest, longest_at;
     uint64_t last_from, last_to; /* of the wait counted last */
     uint32_t thread, section;
