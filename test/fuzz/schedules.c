@@ -197,7 +197,7 @@ static void block(void)
     uint64_t since = now_ns - gt_clock.base + 1;
     if (!enter(t))
         return;
-    enum gt_reason reason = 1 + (enum gt_reason)number(GT_REASONS_END - 1);
+    enum gt_reason reason = 1 + (enum gt_reason)number(GT_REASON_YIELDS); /* the last one */
     if (reason == GT_REASON_YIELD) {
         gt_ev_go_stop(&t->w, since, reason, some_stack());
         set(t, YIELDED);
