@@ -53,7 +53,10 @@ def test_a_herd_that_takes_the_cpus_comes_first(traced):
     result = traced([SINGLE / "why/crowd"], timeout=100).ok()
     wakes, vain = map(int, result.stdout.split())
     assert vain > 0.5 * wakes, (wakes, vain)
-    names = [f["finding"] for f in why(result.trace)["findings"]]
+    told = why(result.trace)["findings"]
+    names = [f["finding"] for f in told]
+    part, of = map(int, re.search(r"After (\d+) % of (\d+) wake-ups", told[0]["text"]).groups())
+    assert abs(part - 100 * vain / wakes) <= 5 and abs(of - wakes) <= 0.05 * wakes, (told[0], wakes, vain)
     assert names[0] == "thundering_herd" and "false_idle" not in names, names
     assert page(result.trace).splitlines()[2].startswith("* Thundering herd: in pthread_cond_wait <- take_item ")
 
