@@ -105,22 +105,23 @@ bool gt_mutex_is_kept(const void *cond, const void *mutex)
            atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT;
 }
 
-static void end_keep(const void *mutex)
+/* The caller is about to give the mutex up. true: nothing else than that was to be noted. */
+static bool ends_keep(const pthread_mutex_t *mutex)
 {
     struct gt_thread *t = gt_self;
     if (!(atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT))
-        return;
+        return false;
     atomic_fetch_and_explicit(word_of(mutex), ~GT_REGISTRY_KEPT, memory_order_relaxed);
     if (t && t->kept_mutex.mutex == mutex)
         t->kept_mutex.mutex = NULL;
+    return !gt_mutex_is_awaited(mutex);
 }
 
 struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
     struct gt_hold_end end = {.shared = gt_shared_is(GT_LOCK_MUTEX, mutex)};
-    if (!releases(mutex))
+    if (!releases(mutex) || ends_keep(mutex))
         return end;
-    end_keep(mutex);
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
     bool may_be_again = gt_registry_may_sleep_again(mutex);
     bool again = wakes_sleeper(mutex, may_be_again) && may_be_again;
@@ -303,8 +304,8 @@ static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
     bool once = gt_glibc_mutex_type(mutex) != PTHREAD_MUTEX_RECURSIVE;
-    if (once)
-        end_keep(mutex);
+    if (once && ends_keep(mutex))
+        return gt_real.pthread_mutex_unlock(mutex);
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
     if (once && !elsewhere && lets_nobody_in(mutex) && gt_hot_passes(mutex))
         return gt_real.pthread_mutex_unlock(mutex);
