@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
+from lib import PROGRAMS, ROOT, SANITIZER, SOURCES, gotools, proc
 from lib.exported import Perfetto, export, folded, go_pprof
 from lib.seeds import seeded
 from test_cut import FUZZ, SLACK, check_readers, convert, cut_ns, differences, sums, window
@@ -398,7 +398,7 @@ def test_damaged(recorded, tmp_path, name):
         bad.write_bytes(wrong)
         command = chance.choice(list(options))
         output = ["-o", part] if command in ("cut", "convert") else []
-        result = proc.run([SANITIZED, command, *options[command], bad, *output], timeout=60, env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
+        result = proc.run([SANITIZED, command, *options[command], bad, *output], timeout=60, env=SANITIZER)
         assert result.returncode in (0, 1), result
         assert not output or part.exists() == (result.returncode == 0), result
         part.unlink(missing_ok=True)
@@ -449,11 +449,10 @@ def test_every_command_on_damaged_traces(tmp_path, format):
     for argv in chance.choices(WAYS, k=2 * int(os.environ.get("DAMAGES", DAMAGES))):
         bad.write_bytes(damages(good.read_bytes(), chance))
         before = set(os.listdir(tmp_path))
-        env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"}
-        result = proc.run([SANITIZED, *argv, bad], cwd=tmp_path, timeout=60, env=env)
+        result = proc.run([SANITIZED, *argv, bad], cwd=tmp_path, timeout=60, env=SANITIZER)
         assert result.returncode in (0, 1), result
         assert result.returncode == 0 or result.stderr.startswith("gotrace: "), result
-        assert result.returncode == 0 or argv[0] != "report" or proc.run([SANITIZED, "info", bad], env=env).returncode == 1, result
+        assert result.returncode == 0 or argv[0] != "report" or proc.run([SANITIZED, "info", bad], env=SANITIZER).returncode == 1, result
         made = set(os.listdir(tmp_path)) - before
         assert made <= ({"o", "o.elf"} if result.returncode == 0 else set()), (made, result)
         for name in made:

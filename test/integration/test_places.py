@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from lib import PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
+from lib import PROGRAMS, ROOT, SANITIZER, SINGLE, SOURCES, gotools, proc
 from lib.reports import ns_of, table
 
 GOTRACE = ROOT / "build/gotrace"
@@ -350,8 +350,7 @@ def test_long_names_keep_their_end(tmp_path, part):
 @pytest.mark.parametrize("name", ["<" * 300, "a<b" * 200, "f((((", "std::__thread_proxy<unique_ptr<", "std::__thread_proxy::__async_func<", "x::<", "<a as ", "{lambda(", "{{closure", "std::f<{lambda(", "operator" * 90])
 def test_odd_names(tmp_path, name):
     (tmp_path / "t.out").write_bytes(trace_of(name))
-    env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"}
-    proc.run([ROOT / "build/asan/gotrace", "top", "--wakers", "--kind=all", tmp_path / "t.out"], env=env).ok()
+    proc.run([ROOT / "build/asan/gotrace", "top", "--wakers", "--kind=all", tmp_path / "t.out"], env=SANITIZER).ok()
 
 
 # --- a part of the trace

@@ -16,7 +16,7 @@ import urllib.request
 
 import pytest
 
-from lib import AARCH64, BUILT, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc, reports
+from lib import AARCH64, BUILT, PROGRAMS, ROOT, SANITIZER, SINGLE, SOURCES, gotools, proc, reports
 from lib.seeds import seeded
 
 KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
@@ -759,14 +759,13 @@ def test_mutants_of_a_box(tmp_path, format, more):
     """Nothing that a sanitizer sees, whatever is in a box. Of each kind so many: MUTANTS."""
     kill(tmp_path, format=format, **more)
     chance = seeded("FUZZ_FIRST", 1, format)
-    env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66", "UBSAN_OPTIONS": "print_stacktrace=1"}
     with open(tmp_path / "t.out.live", "r+b", buffering=0) as file:
         found = extents(file)
         # Of each extent the begin, too, and all the tables' and the head's: little beside the buffers'.
         places = found + [(start, start + PAGE) for start, _ in found] + [(0, PAGE), (PAGE, 2 * PAGE)] * len(found)
         for _ in range(int(os.environ.get("MUTANTS", 10))):
             was = mutate(file, places, chance)
-            result = proc.run([SANITIZED, "recover", tmp_path / "t.out.live", "-o", tmp_path / "all.out"], env=env, timeout=60)
+            result = proc.run([SANITIZED, "recover", tmp_path / "t.out.live", "-o", tmp_path / "all.out"], env=SANITIZER, timeout=60)
             assert result.returncode in (0, 1), (was, str(result))
             for at, data in reversed(was):
                 os.pwrite(file.fileno(), data, at)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, ROOT, SINGLE, UNIT_TESTS, gotools, proc, truth
+from lib import PROGRAMS, ROOT, SANITIZER, SINGLE, UNIT_TESTS, gotools, proc, truth
 from lib.reports import ns_of, report, table
 from lib.seeds import seeded
 
@@ -464,7 +464,7 @@ def test_damaged_files_are_survived(traced, tmp_path):
                 bad[chosen.randrange(16, len(bad))] = chosen.randrange(256)
             (tmp_path / "bad").write_bytes(bad)
             options = [["--json"], ["--holders", "--json"], []][i % 3]
-            result = proc.run([SANITIZED, "top", *options, tmp_path / "bad"], env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
+            result = proc.run([SANITIZED, "top", *options, tmp_path / "bad"], env=SANITIZER)
             assert result.returncode in (0, 1), result
 
 
@@ -500,8 +500,7 @@ def test_odd_files_are_read(tmp_path, command, batches, refused):
     """What no writer makes: reports read it, also where Go does not; what Go refuses is not written anew."""
     trace = tmp_path / "odd"
     trace.write_bytes(generation(*batches))
-    env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"}
-    result = proc.run([SANITIZED, *command, trace], env=env, cwd=tmp_path)
+    result = proc.run([SANITIZED, *command, trace], env=SANITIZER, cwd=tmp_path)
     assert result.returncode == (refused and command[0] == "symbolize"), result
     assert ("not written: Go's reader refuses" in result.stderr) == (refused and command[0] == "symbolize")
     assert command[0] != "info" or ("file         refused by Go's reader: " in result.stdout) == refused

@@ -15,6 +15,8 @@ SINGLE = BUILT / "test/single"  # programs of one test file each
 SOURCES = ROOT / "test/source"  # what tests compile or run themselves
 UNIT_TESTS = BUILD / "test/unit"
 HOSTILE = BUILT / "test/hostile"
+# Of programs in build/asan: a status that no command has by itself, whichever sanitizer it is that finds something.
+SANITIZER = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66", "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=66"}
 ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
 LIBRARIES = pathlib.Path("/usr/lib") / ("aarch64-linux-gnu" if AARCH64 else sysconfig.get_config_var("MULTIARCH") or "")
 LIBC = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])  # 2.N
