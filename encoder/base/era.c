@@ -74,13 +74,12 @@ void gt_era_wait(void)
 
 /* Drain side ---------------------------------------------------------------------------------- */
 
-bool gt_era_begin(uint32_t first_id)
+bool gt_era_begin(void)
 {
     struct gt_era *old = gt_era_now(), *era = gt_box_alloc_table(sizeof *era);
     if (!era)
         return false;
     era->number = old->number + 1;
-    era->first_id = first_id;
     era->older = old;
     era->bytes = sizeof *era;
     era->arena.boxed = true;

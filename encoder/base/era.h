@@ -22,7 +22,6 @@ struct gt_era {
     uint32_t number;
     bool used_up;         /* no thread refers to it any more; the flight recorder may */
     bool pinned;          /* never freed: a thread that will not be seen again may refer to it */
-    uint32_t first_id;    /* id of its first stack */
     struct gt_era *older; /* the list of all eras */
     _Atomic size_t bytes;
     struct gt_arena arena;
@@ -60,8 +59,8 @@ void gt_era_wait(void);
 
 /* Drain side ---------------------------------------------------------------------------------- */
 
-/* Begins the next era. first_id: id of its first stack. false: no memory. */
-bool gt_era_begin(uint32_t first_id);
+/* Begins the next era. false: no memory. */
+bool gt_era_begin(void);
 
 /* Frees all eras that are used up, not pinned, and older than number `from`. */
 void gt_era_release(uint32_t from);

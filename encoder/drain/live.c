@@ -214,7 +214,7 @@ void gt_live_open(const struct gt_drain_config *config, size_t memory, uint32_t 
     gt_setup_here(l->setup);
     l->hz = gt_clock_units(1000000000);
     note_whole(past, config->path);
-    gt_era_begin(gt_stacks_next_id()); /* new entries are in the box */
+    gt_era_begin(); /* new entries are in the box */
 }
 
 void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot)

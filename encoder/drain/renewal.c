@@ -71,7 +71,7 @@ uint64_t gt_renewal_due_ns(void)
 static void begin(void)
 {
     struct gt_era *old = gt_era_now();
-    if (!gt_era_begin(gt_stacks_next_id()))
+    if (!gt_era_begin())
         return;
     renewal.config->aged(); /* after gt_era_begin: a thread that sees the epoch sees the new era */
     gt_frames_forget();     /* their strings are of older eras */

@@ -141,19 +141,6 @@ void gt_stacks_each_kept(void (*fn)(void *arg, struct gt_stack *s), void *arg)
         each_of(era, 0, fn, arg);
 }
 
-uint32_t gt_stacks_next_id(void)
-{
-    return (uint32_t)(atomic_load(&ids) % GT_STACK_ID_MAX) + 1;
-}
-
-uint32_t gt_stacks_first_id(void)
-{
-    const struct gt_era *era = gt_era_now();
-    while (era->older)
-        era = era->older;
-    return era->first_id;
-}
-
 void gt_stacks_after_fork(void)
 {
     lost = 0;

@@ -104,10 +104,6 @@ void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), voi
 /* Calls fn for every stack that there is. */
 void gt_stacks_each_kept(void (*fn)(void *arg, struct gt_stack *s), void *arg);
 
-/* The least id of stacks that will be made, and the least id of those that exist. */
-uint32_t gt_stacks_next_id(void);
-uint32_t gt_stacks_first_id(void);
-
 void gt_stacks_after_fork(void);
 
 /* See gt_strings_catch_up. */

@@ -11,9 +11,9 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/arena.h"
+#include "encoder/base/memo.h"
 #include "encoder/base/varint.h"
 #include "encoder/drain/output.h"
-#include "encoder/thread/stacks.h"
 #include "encoder/thread/strings.h"
 
 #include <elf.h>
@@ -28,9 +28,8 @@
 
 static struct {
     struct gt_vector frames; /* of struct gt_named_frame *, in order of address */
-    struct gt_vector leaves; /* uint32_t by stack id, from first_id: its leaf's number */
+    struct gt_memo leaves;   /* by stack id: its leaf's number */
     uint32_t n, written;
-    uint32_t first_id;
 } table;
 
 static struct gt_named_frame **frames(void)
@@ -44,13 +43,12 @@ void gt_v1_elf_close(void)
         frames()[i]->entry = 0;
     table.n = table.written = 0;
     gt_vector_empty(&table.frames);
-    gt_vector_empty(&table.leaves);
+    gt_memo_free(&table.leaves);
 }
 
 void gt_v1_elf_open(void)
 {
     gt_v1_elf_close();
-    table.first_id = gt_stacks_first_id();
 }
 
 static uint64_t pc_of(uint32_t entry)
@@ -86,17 +84,14 @@ struct gt_named_frame *gt_v1_elf_frame(uint64_t pc)
 
 void gt_v1_elf_set_leaf(uint32_t stack_id, struct gt_named_frame *frame)
 {
-    size_t i = stack_id - table.first_id;
-    if (stack_id >= table.first_id && gt_vector_reserve(&table.leaves, (i + 1) * sizeof(uint32_t)))
-        ((uint32_t *)table.leaves.at)[i] = frame->entry;
+    uint64_t *leaf = gt_memo_at(&table.leaves, stack_id);
+    if (leaf)
+        *leaf = frame->entry;
 }
 
 uint64_t gt_v1_elf_leaf(uint32_t stack_id)
 {
-    size_t i = stack_id - table.first_id;
-    if (table.leaves.bytes / sizeof(uint32_t) <= i)
-        return 0;
-    return pc_of(((uint32_t *)table.leaves.at)[i]);
+    return pc_of((uint32_t)gt_memo_find(&table.leaves, stack_id));
 }
 
 /* The line table ----------------------------------------------------------------------------- */
