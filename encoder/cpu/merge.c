@@ -516,7 +516,8 @@ static struct gt_merge_g *subject(struct gt_merge_stream *s)
 
 static bool is_about_g(enum gt_event_type type)
 {
-    return type >= GT_EV_GO_CREATE && (type <= GT_EV_GO_STATUS || type == GT_EV_GO_STATUS_STACK);
+    return (type >= GT_EV_GO_CREATE && type <= GT_EV_GO_STATUS) || type == GT_EV_GO_STATUS_STACK ||
+           type == GT_EV_GO_LABEL;
 }
 
 /* Changes the states of g and P as the event says. false: the event cannot happen now. */

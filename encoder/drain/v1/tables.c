@@ -260,7 +260,9 @@ static void put_account(void *unused, uint64_t id, const char *text, uint32_t le
     enum { HEAD = sizeof GT_ACCOUNT - 1 };
     (void)unused;
     (void)id;
-    put_numbers(GT_V1_ACCOUNT, (const uint8_t *)text + HEAD, len - HEAD);
+    bool is_whole = len > HEAD && memcmp(text, GT_ACCOUNT, HEAD) == 0 && (int8_t)text[len - 1] >= 0;
+    if (is_whole) /* a damaged box may have any text here */
+        put_numbers(GT_V1_ACCOUNT, (const uint8_t *)text + HEAD, len - HEAD);
 }
 
 void gt_v1_tables_account(const struct gt_buf *plain)

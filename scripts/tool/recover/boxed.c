@@ -140,16 +140,19 @@ const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b)
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-/* Counts a step of a list; false: too many, as damaged links may form a circle. */
-static bool goes_on(const struct gt_boxed *b, uint64_t *steps)
+/* Notes that an element of a list was seen; false: once more. Damaged links may form a circle. */
+static bool is_new(struct gt_memo *seen, uint64_t address)
 {
-    return ++*steps < b->size / sizeof(struct gt_stack);
+    uint64_t *slot = gt_need(gt_memo_at(seen, address));
+    bool new = !*slot;
+    *slot = 1;
+    return new;
 }
 
-static void adopt_stacks(struct gt_boxed *b, uint64_t address, uint64_t *steps)
+static void adopt_stacks(struct gt_boxed *b, uint64_t address, struct gt_memo *seen)
 {
     const struct gt_stack *s;
-    while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
+    while ((s = gt_boxed_at(b, address, sizeof *s)) && is_new(seen, address)) {
         bool is_whole = s->n && s->n <= GT_FRAMES_MAX &&
                         gt_boxed_at(b, address, sizeof *s + s->n * sizeof *s->pcs);
         uint64_t *slot = is_whole ? gt_need(gt_memo_at(&b->stacks, address)) : NULL;
@@ -159,10 +162,10 @@ static void adopt_stacks(struct gt_boxed *b, uint64_t address, uint64_t *steps)
     }
 }
 
-static void adopt_strings(struct gt_boxed *b, uint64_t address, uint64_t *steps)
+static void adopt_strings(struct gt_boxed *b, uint64_t address, struct gt_memo *seen)
 {
     const struct gt_string *s;
-    while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
+    while ((s = gt_boxed_at(b, address, sizeof *s)) && is_new(seen, address)) {
         bool is_whole = s->id && s->len && s->len <= GT_STRING_MAX &&
                         gt_boxed_at(b, address, sizeof *s + s->len);
         bool is_one = is_whole && (!s->of_lock || s->len == sizeof(struct gt_held_key));
@@ -173,11 +176,11 @@ static void adopt_strings(struct gt_boxed *b, uint64_t address, uint64_t *steps)
     }
 }
 
-static void adopt_modules(const struct gt_boxed *b)
+static void adopt_modules(const struct gt_boxed *b, struct gt_memo *seen)
 {
     const struct gt_boxed_module *m;
-    uint64_t address = b->box->root[GT_BOX_MODULES], steps = 0;
-    while ((m = gt_boxed_at(b, address, sizeof *m)) && goes_on(b, &steps)) {
+    uint64_t address = b->box->root[GT_BOX_MODULES];
+    while ((m = gt_boxed_at(b, address, sizeof *m)) && is_new(seen, address)) {
         size_t room = b->size - (size_t)((const uint8_t *)m->description - b->base);
         if (memchr(m->description, 0, room))
             gt_recovered_module(m);
@@ -188,14 +191,16 @@ static void adopt_modules(const struct gt_boxed *b)
 void gt_boxed_adopt(struct gt_boxed *b)
 {
     const struct gt_era *era;
-    uint64_t address = b->box->root[GT_BOX_ERA], steps = 0;
-    adopt_modules(b);
-    while ((era = gt_boxed_at(b, address, sizeof *era)) && goes_on(b, &steps)) {
+    uint64_t address = b->box->root[GT_BOX_ERA];
+    struct gt_memo seen = {0};
+    adopt_modules(b, &seen);
+    while ((era = gt_boxed_at(b, address, sizeof *era)) && is_new(&seen, address)) {
         for (size_t i = 0; i < GT_ERA_STACKS; i++)
-            adopt_stacks(b, (uintptr_t)era->stacks[i], &steps);
-        adopt_strings(b, (uintptr_t)era->first_string, &steps);
+            adopt_stacks(b, (uintptr_t)era->stacks[i], &seen);
+        adopt_strings(b, (uintptr_t)era->first_string, &seen);
         address = (uintptr_t)era->older;
     }
+    gt_memo_free(&seen);
 }
 
 /* Buffers ------------------------------------------------------------------------------------ */
@@ -362,17 +367,26 @@ static void add(struct gt_buf ***link, struct gt_buf *buf)
     *link = &buf->next;
 }
 
+/* They are aligned to a cache line. */
+static const struct gt_rewaits *rewaits_at(const struct gt_boxed *b, uint64_t address)
+{
+    const void *at = gt_boxed_at(b, address, sizeof(struct gt_rewaits));
+    return (uintptr_t)at % _Alignof(struct gt_rewaits) == 0 ? at : NULL;
+}
+
 static void add_rewaits(const struct gt_boxed *b, uint32_t gen, struct gt_buf *const *bufs,
                         size_t n, struct gt_buf ***link)
 {
     const struct gt_rewaits *all;
-    uint64_t address = b->box->root[GT_BOX_REWAITS], steps = 0;
-    while ((all = gt_boxed_at(b, address, sizeof *all)) && goes_on(b, &steps)) {
+    uint64_t address = b->box->root[GT_BOX_REWAITS];
+    struct gt_memo seen = {0};
+    while ((all = rewaits_at(b, address)) && is_new(&seen, address)) {
         struct stream stream = stream_of(bufs, n, all->m);
         if (all->n)
             add(link, rewaits_of(b, all, gen, stream));
         address = all->next;
     }
+    gt_memo_free(&seen);
 }
 
 bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g,
@@ -382,9 +396,9 @@ bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed
     size_t n = 0, room = 0;
     uint64_t before = sum->events;
     *g = (struct gt_boxed_generation){.packed = NULL};
-    uint64_t end = b->box->buffers_end < b->size ? b->box->buffers_end : b->size;
-    for (uint64_t at = b->box->buffers; at < end && end - at >= GT_BUF_BYTES; at += GT_BUF_BYTES) {
-        const struct gt_buf *buf = (const void *)(b->base + at);
+    const struct gt_buf *buf;
+    uint64_t at = b->box->buffers, end = b->box->buffers_end;
+    for (; at < end && (buf = gt_boxed_at(b, b->box->at + at, GT_BUF_BYTES)); at += GT_BUF_BYTES) {
         if (buf->gen != gen)
             continue;
         all = gt_need_room(all, n, &room, sizeof *all);

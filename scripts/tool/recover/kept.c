@@ -56,29 +56,33 @@ static void adopt_strings(const struct gt_boxed *b, struct gt_kept *k)
 
 static void adopt_samples(const struct gt_boxed *b, struct gt_kept *k)
 {
-    enum { TIMES_MAX = 1 << 20 }; /* one sample counts as fewer than that */
+    enum { MORE_MAX = 1 << 20 }; /* the most that samples of a generation count beyond one each */
     uint32_t n = 0;
     const struct gt_taken_sample *its = array_at(b, k->samples, &k->n_samples, sizeof *its);
+    uint64_t most = (uint64_t)k->n_samples + MORE_MAX;
     k->samples = gt_need(calloc(k->n_samples + 1, sizeof *its));
     for (uint32_t i = 0; i < k->n_samples; i++) {
-        if (its[i].times >= TIMES_MAX)
+        if (its[i].times > most)
             continue;
+        most -= its[i].times;
         k->samples[n] = its[i];
         k->samples[n++].stack = stack_of(b, its[i].stack);
     }
     k->n_samples = n;
 }
 
-/* Copies the list of buffers, up to *room bytes, the size of the generation. */
+/* Copies the list of buffers, packed or plain, up to *room bytes, the size of the generation. */
 static struct gt_buf *adopt_buffers(const struct gt_boxed *b, const struct gt_buf *first,
-                                    uint32_t gen, size_t *room, struct gt_boxed_sum *sum)
+                                    bool packed, uint32_t gen, size_t *room,
+                                    struct gt_boxed_sum *sum)
 {
     struct gt_buf *all = NULL, **link = &all;
     const struct gt_buf *buf;
     for (uint64_t at = (uintptr_t)first; (buf = gt_boxed_at(b, at, sizeof *buf));
          at = (uintptr_t)buf->next) {
         size_t size = sizeof *buf + buf->used;
-        if (buf->gen != gen || buf->pos || size > *room || !gt_boxed_at(b, at, size))
+        bool fits = buf->gen == gen && !buf->pos && (buf->m == GT_BUF_PACKED) == packed;
+        if (!fits || size > *room || !gt_boxed_at(b, at, size))
             break;
         *room -= size;
         *link = gt_boxed_copy(b, buf, sum);
@@ -103,8 +107,8 @@ static void recover(const struct gt_boxed *b, struct gt_kept k, void (*fn)(const
     adopt_stacks(b, &k);
     adopt_strings(b, &k);
     adopt_samples(b, &k);
-    k.early = adopt_buffers(b, k.early, k.gen, &room, sum);
-    k.plain = adopt_buffers(b, k.plain, k.gen, &room, sum);
+    k.early = adopt_buffers(b, k.early, true, k.gen, &room, sum);
+    k.plain = adopt_buffers(b, k.plain, false, k.gen, &room, sum);
     fn(&k);
     free(k.stacks);
     free(k.strings);
