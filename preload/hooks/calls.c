@@ -88,6 +88,17 @@ static bool is_unknown(const void *timeout)
         const struct timespec *: is_unknown,      \
         struct timeval *: is_unknown)(timeout)
 
+/*
+ * Whether the program chose the address of a socket, so that others know where to send. A client
+ * leaves the port, or the name, to the kernel. IPv6 addresses have their port where IPv4 has it.
+ */
+static bool is_chosen(const struct sockaddr *at, socklen_t n)
+{
+    bool ip = at->sa_family == AF_INET || at->sa_family == AF_INET6;
+    return ip ? ((const struct sockaddr_in *)at)->sin_port != 0
+              : at->sa_family == AF_UNIX && n > sizeof at->sa_family;
+}
+
 #define GT_CALL(what, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \
     {                                                              \
@@ -157,6 +168,17 @@ static bool is_unknown(const void *timeout)
         if (r == 0 || errno == EINPROGRESS)                           \
             gt_slice_made(&slice, GT_MADE_CONNECT);                   \
         return r;                                                     \
+    }
+/* Shown only where others can send first: see slice.h. */
+#define BIND(result, name, parameters, arguments)                             \
+    GT_EXPORT result name parameters                                          \
+    {                                                                         \
+        result r = gt_real.name arguments;                                    \
+        if (r == 0 && gt_real_is_libcs(GT_HOOK_##name) && is_chosen(at, n)) { \
+            GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);        \
+            gt_slice_made(&slice, GT_MADE_BIND);                              \
+        }                                                                     \
+        return r;                                                             \
     }
 #define DUP(result, name, parameters, arguments)                          \
     GT_EXPORT result name parameters                                      \

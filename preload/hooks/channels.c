@@ -287,6 +287,7 @@ static const uint8_t ways[GT_LEAVES_END] = {
 #define WAY_OF_WRITES_EVENT(name) [GT_HOOK_##name] = WRITES,
 #define WAY_OF_DUP(name)
 #define WAY_OF_CONNECT(name)
+#define WAY_OF_BIND(name)
 #define WAY_OF_RECEIVE(name) [GT_HOOK_##name] = READS,
 #define WAY_OF_SEND(name) [GT_HOOK_##name] = WRITES,
 #define WAY_OF_MESSAGES(name)

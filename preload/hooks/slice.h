@@ -2,8 +2,10 @@
  * A call into the kernel as a slice of the trace: a system call, or a wait for the network. All
  * hooks of such calls use this. A call shorter than GOTRACE_SYSCALL_MIN is not written, unless it
  * is still running when the generation or the program ends. Readers need to know that a thread
- * accepts connections, or makes some. So a short accept or connect that succeeds is written, too,
- * as a call that did not wait; but at most one of each kind a millisecond and thread.
+ * accepts connections, makes some, or has an address that others can send to first. So a short
+ * accept, connect, or bind to an address that the program chose is written if it succeeds, too, as
+ * a call that did not wait; but at most one of each kind a millisecond and thread. A bind is
+ * written once it is over.
  */
 #pragma once
 
@@ -20,8 +22,9 @@
 enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_TIME = -4, GT_NETWORK = -5 };
 #define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
 
-/* How a call has made a connection: index in gt_thread.next_made. */
-enum gt_made { GT_MADE_ACCEPT, GT_MADE_CONNECT };
+/* How a call has made a connection, or lets others reach the program: index in gt_thread.next_made.
+ */
+enum gt_made { GT_MADE_ACCEPT, GT_MADE_CONNECT, GT_MADE_BIND };
 
 /* A call under way, on the stack of the hook. */
 struct gt_slice {
@@ -47,8 +50,8 @@ void gt_slice_end(struct gt_slice *slice);
 /* here: the hook, whose frame lasts as long as the call. */
 struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, struct gt_here here);
 
-/* The call has made a connection, and does nothing more. Ends and writes the slice if the call was
- * short and the thread's last such call is long ago. Keeps errno. */
+/* The call has succeeded as in gt_made, and does nothing more. Ends and writes the slice if the
+ * call was short and the thread's last such call is long ago. Keeps errno. */
 void gt_slice_made(struct gt_slice *slice, enum gt_made how);
 
 /* Whether a call that returns at once needs no slice, because not all calls are shown. */

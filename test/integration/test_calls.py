@@ -228,12 +228,13 @@ def test_what_returns_at_once_is_no_wait(traced, tmp_path):
 
 
 def test_short_connections_show_once_a_millisecond(traced):
-    """Readers see that the program accepts and connects, but its trace has no event of each connection."""
+    """Readers see that the program accepts, connects and has an address, but its trace has no event of each connection."""
     result = traced([SINGLE / "calls/connections"], env={"GOTRACE_SYSCALL_MIN": "10000000000"}).ok()
     shown = waits(result.trace, "syscall")
     for call in "accept", "connect":
         count = sum(count for _, count, what in shown if what.startswith(f"{call} "))
         assert 1 <= count <= 1 + int(result.stdout) < 2000, (shown, result.stdout)
+    assert [count for _, count, what in shown if what.startswith("bind ")] == [1], shown
 
 
 @pytest.mark.measured

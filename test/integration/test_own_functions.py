@@ -110,6 +110,12 @@ def test_fork_in_a_handler(tmp_path, way):
     assert check([PROGRAMS / "lineage", "ff"], tmp_path / "t.out", behind=library).seconds < 1
 
 
+def test_a_librarys_function_with_other_parameters(tmp_path):
+    """A hook takes no argument for an address where the function is not libc's."""
+    library = proc.compile(SOURCES / "own_functions/binds.c", tmp_path / "binds.so", "-shared", "-fPIC")
+    check([PROGRAMS / "lineage", "ff"], tmp_path / "t.out", behind=library)
+
+
 def test_operator_new(tmp_path):
     """The threads' names are read from objects whose size only a malloc of libc's would know."""
     result = check([SINGLE / "own_functions/pool"], tmp_path / "t.out")

@@ -1260,6 +1260,16 @@ static long gai_suspend_none(void)
     return gai_suspend(&none, 1, NULL);
 }
 
+/* A socket has one name. Only a bind to a name that the program chose is shown. */
+static long bind_new(void)
+{
+    static int n;
+    address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(address.sun_path + 1, 64, "gotrace-calls-%d-%d", getpid(), n++);
+    return bind(a_socket(0), (struct sockaddr *)&address, sizeof address);
+}
+
+THRICE(bind_call, bind_new())
 THRICE(getaddrinfo_a_call, getaddrinfo_now())
 THRICE(gai_suspend_call, gai_suspend_none())
 
@@ -1569,6 +1579,7 @@ static const struct row table[] = {
     X("fstatvfs", "fstatvfs", files, fstatvfs_call),
     X("umount2", "umount2", files, umount_call),
     X("unlink", "unlink", files, unlink_call),
+    X("bind", "bind", files, bind_call),
     X("remove", "remove", files, remove_call),
     X("opendir", "opendir", files, opendir_call),
     X("scandir", "scandir", files, scandir_call),
