@@ -26,10 +26,38 @@ def test_what_requests_wait_for(traced, mode, pool):
     assert "Limited by" not in page(result.trace).split("\n\n")[1]
 
 
+@pytest.mark.parametrize("mode", ["polls", "blocks", "several", "reuses", "hands", "local", "hears"])
+def test_what_requests_in_datagrams_wait_for(traced, mode):
+    """No connection tells that the program serves, but the socket that it bound does: others can send to it first."""
+    result = traced([SINGLE / "why/datagrams", mode]).ok()
+    report = why(result.trace)
+    assert report["read_as"] == "server", report["answer"]
+    rows = report["path"]["rows"]
+    work = sum(row["ns"] for row in rows if row["function"] == "commit_order" and row["kind"] == "sleep")
+    least = int(result.stdout) * WORK_NS
+    assert least <= work < least * 1.3, (work, least, rows)  # as above
+    assert not [row for row in rows if row["what"] in ("poll", "recvfrom", "recvmmsg") and row["kind"] != "sched"], rows
+    assert not {"false_idle", "serialised_pool"} & {finding["finding"] for finding in report["findings"]}, report["findings"]
+
+
+def test_idle_workers_of_a_reader_that_waits_for_input(traced):
+    """Read as a batch program, too: what sends the input sets the pace, not the thread that hands it on."""
+    report = why(traced([SINGLE / "why/datagrams", "hands"]).ok().trace, "--as=batch")
+    assert "false_idle" not in {finding["finding"] for finding in report["findings"]}, report["findings"]
+
+
 def test_more_pieces_of_work_than_are_followed(traced):
     """None of them is the whole rest of the run: a worker that got 110,000 jobs had no long one."""
     report = why(traced([SINGLE / "why/serves", "often"]).ok().trace, "--as=server")
     assert report["pieces"] == 100_000, report["answer"]
+
+
+@pytest.mark.parametrize("mode, function", [("asks", "ask"), ("dials", "dial"), ("reports", "ask"), ("copies", "commit_order"), ("talks", "talk_to_child")])
+def test_what_sends_datagrams_first_ends_by_itself(traced, mode, function):
+    """A client needs no address that others know; and a socket may be for another thread of the program alone."""
+    report = why(traced([SINGLE / "why/datagrams", mode]).ok().trace)
+    assert report["read_as"] == "batch", report["answer"]
+    assert report["path"]["rows"][0]["function"] == function, report["path"]["rows"]
 
 
 @pytest.mark.parametrize("mode, functions", [("fetches", {"fetch"}), ("asks", {"ask", "serve"}), ("knocks", {"knock"}), ("metered", {"work_and_sleep"})])

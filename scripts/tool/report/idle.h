@@ -25,8 +25,8 @@
  *   4. A wait deep below the loop may be a request's own input or sleep. If another thread of the
  *      trace ended the wait, rule 6 decides. Otherwise depth decides: such a place is not idle if
  *      most of its waits ended without a known waker. A pool may have any number of layers above
- *      the place where its workers wait. A server may have them, too. If the program accepts
- *      connections and makes none, a thread's input is requests. A wait nearer to its loop after
+ *      the place where its workers wait. A server may have them, too. If the program lets clients
+ *      come and makes no connection, a thread's input is requests. A wait nearer to its loop after
  *      the first request is for the next connection. But input below other repeated input is
  *      answers. A trace that begins later than the program does not show earlier connections.
  *   5. No other thread waits meanwhile for a lock that the thread holds.

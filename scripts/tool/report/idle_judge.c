@@ -303,13 +303,13 @@ static const struct gt_visits *home_of(struct gt_visits *const *its, size_t n)
 }
 
 /*
- * Whether all input of the program is requests: it accepts connections and makes none. A trace that
- * begins later than the program does not show the connections made before. An attached program has
- * no thread 1.
+ * Whether all input of the program is requests: it lets clients come and makes no connection. A
+ * trace that begins later than the program does not show the connections made before. An attached
+ * program has no thread 1.
  */
 static bool only_serves(void)
 {
-    return gt_idle.accepts && !gt_idle.connects && gt_idle.first_seen && !gt_idle.older;
+    return gt_idle.serves && !gt_idle.connects && gt_idle.first_seen && !gt_idle.older;
 }
 
 /*

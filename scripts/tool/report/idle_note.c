@@ -68,7 +68,7 @@ static struct gt_visits *visits_of(const struct gt_span *span)
         gt_idle.first = v;
         gt_idle.first_seen |= g == 1;
         gt_idle.older |= g != 1 && !span->thread->maker && !gt_idle_is_main(span->stack);
-        gt_idle.accepts |= gt_is_accept(call);
+        gt_idle.serves |= gt_is_for_clients(call);
         gt_idle.connects |= gt_is_connect(call);
     }
     return v;
@@ -188,10 +188,10 @@ static void note_owed(const struct gt_visits *v, const struct gt_span *span)
     }
 }
 
-/* Whether the span is an accept that found a connection at once: the thread came to no rest. */
-static bool is_short_accept(const struct gt_span *span)
+/* Whether the span let clients come at once: the thread came to no rest. */
+static bool is_short_for_clients(const struct gt_span *span)
 {
-    return span->kind == GT_SYSCALL && gt_is_accept(gt_leaf_of(span->stack));
+    return span->kind == GT_SYSCALL && gt_is_for_clients(gt_leaf_of(span->stack));
 }
 
 void gt_idle_note(const struct gt_span *span)
@@ -201,8 +201,8 @@ void gt_idle_note(const struct gt_span *span)
     if (gt_idle.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
         !span->stack->n)
         return;
-    if (is_short_accept(span)) {
-        gt_idle.accepts = true;
+    if (is_short_for_clients(span)) {
+        gt_idle.serves = true;
         return;
     }
     struct gt_worker *w = gt_idle_worker_of(span->thread);

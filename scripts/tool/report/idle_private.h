@@ -70,7 +70,7 @@ struct gt_verdict {
 /* All that was noted. */
 extern struct gt_idle {
     bool off;
-    bool accepts, connects;       /* the program accepts connections, or makes some */
+    bool serves, connects;        /* the program lets clients come, or makes connections */
     bool first_seen, older;       /* the first thread waits; the trace began after other threads */
     uint64_t worked;              /* ns in which other threads than the first ran, or called */
     const struct gt_trace *trace; /* from gt_idle_decide on */

@@ -75,6 +75,11 @@ bool gt_is_connect(const char *call)
     return strcmp(call, "connect") == 0;
 }
 
+bool gt_is_for_clients(const char *call)
+{
+    return gt_is_accept(call) || strcmp(call, "bind") == 0;
+}
+
 bool gt_is_for_token(const struct gt_span *span)
 {
     return gt_wanted_is_held(span->wanted) &&

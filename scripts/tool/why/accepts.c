@@ -99,7 +99,7 @@ struct gt_accepts gt_accepts_find(const struct gt_survey *survey, struct gt_sect
 {
     const struct gt_graph *graph = sections->graph;
     struct gt_accepts sum = {.worker = GT_NOBODY};
-    if (!gt_graph_accepts(graph))
+    if (!gt_graph_calls(graph, gt_is_accept))
         return sum;
     struct worker *of = gt_need(calloc(graph->lanes + 1, sizeof *of));
     uint32_t most = 0;

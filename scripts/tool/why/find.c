@@ -243,18 +243,18 @@ static bool others_get_input(const struct gt_why *why)
     return false;
 }
 
-/* Whether a thread that had ended by the end of the run accepted connections. */
-static bool accepts_itself(const struct gt_why *why)
+/* Whether a thread that had ended by the end of the run let clients come. */
+static bool serves_itself(const struct gt_why *why)
 {
-    bool accepts = false;
-    for (uint32_t i = 0; i < why->graph.lanes && !accepts; i++) {
+    bool serves = false;
+    for (uint32_t i = 0; i < why->graph.lanes && !serves; i++) {
         struct gt_cursor c = {.graph = &why->graph, .thread = i};
         const struct gt_step *s = why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
-        for (; s && !accepts; s = gt_cursor_next(&c))
-            accepts = gt_is_accept(gt_leaf_of(why->graph.spot[s->spot].stack));
+        for (; s && !serves; s = gt_cursor_next(&c))
+            serves = gt_is_for_clients(gt_leaf_of(why->graph.spot[s->spot].stack));
         gt_cursor_close(&c);
     }
-    return accepts;
+    return serves;
 }
 
 /*
@@ -265,17 +265,17 @@ static enum gt_reading read_as(const struct gt_why *why)
 {
     const struct gt_thread_state *last = why->graph.lane[why->thread].thread;
     uint32_t own = why->loops.of[why->thread];
-    bool lives = last->state != GT_G_NONE, input = why->loops.accepts;
+    bool lives = last->state != GT_G_NONE, input = why->loops.serves;
     for (size_t i = 0; i < why->loops.n; i++)
         input |= gets_input(why, &why->loops.at[i]);
     if (why->as != GT_AS_FOUND)
         return why->as == GT_AS_SERVER ? GT_SERVER_ASKED : GT_BATCH;
     if (gt_select_any())
         return lives && own != GT_NOBODY ? GT_SERVER_ASKED : GT_BATCH;
-    if (why->finishes || (why->outlived && !accepts_itself(why)))
+    if (why->finishes || (why->outlived && !serves_itself(why)))
         return GT_BATCH;
-    if (why->loops.accepts && part_of_loops(why) >= 0.5)
-        return GT_SERVER_ACCEPTS;
+    if (why->loops.serves && part_of_loops(why) >= 0.5)
+        return gt_graph_calls(&why->graph, gt_is_accept) ? GT_SERVER_ACCEPTS : GT_SERVER_BINDS;
     if (lives && own != GT_NOBODY && rests_at_end(why) &&
         why->path.by_kind[GT_NETWORK] * 2 > why->path.ns &&
         why->loops.at[own].rest_ns * 2 > why->to - why->from)
@@ -283,7 +283,8 @@ static enum gt_reading read_as(const struct gt_why *why)
     /* Its connections were accepted in calls too short to be recorded, or before. */
     if (!why->loops.connects && part_of_input(why) >= 0.5 && others_get_input(why))
         return GT_SERVER_WAITS;
-    return input && own == GT_NOBODY && only_attends(why) ? GT_SERVER_ATTENDS : GT_BATCH;
+    bool attends = input && own == GT_NOBODY && !why->loops.connects && only_attends(why);
+    return attends ? GT_SERVER_ATTENDS : GT_BATCH;
 }
 
 enum { PIECES_MOST = 100000 };
@@ -320,15 +321,18 @@ static void find_pieces(struct gt_why *why)
 
 /*
  * Drops findings that are no fault of a server. Its threads wait for input because clients send no
- * more, and it makes a thread when a client comes.
+ * more, perhaps one request at a time, and it makes a thread when a client comes.
  */
-static void drop_what_clients_do(struct gt_findings *all)
+static void drop_what_clients_do(struct gt_findings *all, const struct gt_sections *sections)
 {
     size_t n = 0;
     for (size_t i = 0; i < all->n; i++) {
-        const char *name = all->at[i].name;
-        if (strcmp(name, "false_idle") != 0 && strcmp(name, "one_at_a_time") != 0)
-            all->at[n++] = all->at[i];
+        const struct gt_finding *it = &all->at[i];
+        const struct gt_section *s = it->section == GT_NOBODY ? NULL : &sections->at[it->section];
+        bool input = s && s->rest && s->kind == GT_NETWORK;
+        if (strcmp(it->name, "false_idle") != 0 && strcmp(it->name, "one_at_a_time") != 0 &&
+            !(input && strcmp(it->name, "serialised_pool") == 0))
+            all->at[n++] = *it;
     }
     all->n = n;
 }
@@ -399,7 +403,7 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
                      &why->whatifs);
     drop_what_polls_decide(why);
     if (why->pieces.n)
-        drop_what_clients_do(&why->findings);
+        drop_what_clients_do(&why->findings, &why->sections);
     gt_loops_tell(&why->loops, &why->findings, &why->sections, why->pieces.n ? &why->path : NULL);
     if (why->restless)
         gt_restless_tell(why->restless, &why->findings, &why->sections);

@@ -792,6 +792,7 @@ static void look_for_serial(const struct look *l, size_t i)
         "them in\n  %s (%s in all).",
         pool->threads, gt_name_of_pool(pool).text, at_once,
         gt_section_name(l->sections, wait->section), gt_duration(wait->ns));
+    l->all->at[l->all->n - 1].section = wait->section;
 }
 
 static bool has_gil(const struct gt_graph *graph)
@@ -871,17 +872,19 @@ static void look_for_uneven_regions(const struct look *l)
 }
 
 /*
- * Whether the thread's part of the path is mostly sleep: then it hands out work when that is due.
+ * Whether the thread's part of the path is mostly sleep, or rest for input that no thread is known
+ * to send: then it hands out work when that is due, or when it comes.
  */
-static bool paces_itself(const struct look *l, uint32_t thread)
+static bool hands_on(const struct look *l, uint32_t thread)
 {
-    uint64_t asleep = 0;
+    uint64_t rests = 0;
     for (size_t i = 0; i < l->path->n; i++) {
         const struct gt_path_row *row = &l->path->row[i];
         bool its = row->thread == thread && row->threads == 1;
-        asleep += its && l->sections->at[row->section].kind == GT_SLEEP ? row->ns : 0;
+        const struct gt_section *s = &l->sections->at[row->section];
+        rests += its && (s->kind == GT_SLEEP || (s->kind == GT_NETWORK && s->rest)) ? row->ns : 0;
     }
-    return asleep * 2 > l->path->by_thread[thread];
+    return rests * 2 > l->path->by_thread[thread];
 }
 
 /*
@@ -918,7 +921,7 @@ static void look_for_starved(const struct look *l, size_t i)
         (double)pool->fed_by_that < from_on.feeder_part * (double)pool->fed)
         return;
     double feeder = part(l, l->path->by_thread[pool->feeder]);
-    if (feeder < from_on.feeder_path || paces_itself(l, pool->feeder) || is_herd(l, i))
+    if (feeder < from_on.feeder_path || hands_on(l, pool->feeder) || is_herd(l, i))
         return;
     add(l, "false_idle", "top --wakers", GT_NO_TIME,
         "False idle: %" PRIu32 " threads %s wait for work %.0f %% of their time, for %s\n"

@@ -13,7 +13,7 @@ struct gt_finding {
     uint64_t at;         /* ns, where to look in the viewer, or GT_NO_TIME */
     uint32_t lock;       /* the lock that it is about, or GT_NOBODY */
     double part;         /* the part of the path in which that lock is held; or 0 */
-    uint32_t section;    /* where threads hold that lock most, or poll; or GT_NOBODY */
+    uint32_t section;    /* where threads hold that lock most, poll, or wait; or GT_NOBODY */
 };
 
 struct gt_findings {

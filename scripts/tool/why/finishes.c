@@ -81,7 +81,7 @@ static bool is_done(const struct gt_loops *loops, const struct gt_graph *graph, 
         return true;
     struct life life = life_of(graph, thread);
     uint64_t soon = life.rested + (loops->to - loops->from) / SOON_PART;
-    bool closes = loops->accepts && life.rested && soon >= lane->until;
+    bool closes = loops->serves && life.rested && soon >= lane->until;
     bool stopped = life.rests_last || closes;
     return (life.connects && !life.accepts) || !stopped || !end_together(loops, graph, loop);
 }
@@ -158,5 +158,5 @@ bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
     if (!life.connects || life.accepts || life.waits)
         return false;
     return (waits.input * 2 >= length && path->by_thread[thread] * 2 <= path->ns) ||
-           (loops->accepts && asks_itself(graph, thread));
+           (loops->serves && asks_itself(graph, thread));
 }

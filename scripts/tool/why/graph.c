@@ -843,10 +843,10 @@ bool gt_graph_knows_channels(const struct gt_graph *graph)
     return graph->channels && gt_graph_is_of_family(graph);
 }
 
-bool gt_graph_accepts(const struct gt_graph *graph)
+bool gt_graph_calls(const struct gt_graph *graph, bool (*is)(const char *call))
 {
     for (size_t i = 0; i < graph->spots; i++) {
-        if (!graph->spot[i].runs && gt_is_accept(gt_leaf_of(graph->spot[i].stack)))
+        if (!graph->spot[i].runs && is(gt_leaf_of(graph->spot[i].stack)))
             return true;
     }
     return false;

@@ -241,8 +241,8 @@ bool gt_graph_is_of_family(const struct gt_graph *graph);
  */
 bool gt_graph_knows_channels(const struct gt_graph *graph);
 
-/* Whether the program accepts connections, as far as the trace shows. */
-bool gt_graph_accepts(const struct gt_graph *graph);
+/* Whether the program makes such a call, as far as the trace shows: see roles.h. */
+bool gt_graph_calls(const struct gt_graph *graph, bool (*is)(const char *call));
 
 /* Index of the thread's first hold that ends after `at`; lane->holds if there is none. */
 size_t gt_lane_hold_after(const struct gt_lane *lane, uint64_t at);

@@ -14,7 +14,7 @@
 
 enum {
     LEAST_PIECES = 10, /* of a loop: fewer are no habit, */
-    FEW_PART = 10,     /* unless they are that part of the work of a program that accepts */
+    FEW_PART = 10,     /* unless they are that part of the work of a program with clients */
     PLACES_MOST = 8,   /* different places of one thread's rest */
     TAIL_PART = 20,    /* of a thread's life, and of the interval: to be told to stop */
 };
@@ -112,11 +112,11 @@ static void look_at(struct look *l, const struct gt_step *s)
     l->piece = piece_after(s);
 }
 
-/* The end of the first wait for input, if a thread of the program accepts connections. */
+/* The end of the first wait for input, if the program has clients. */
 static uint64_t first_input(struct gt_loops *loops, const struct gt_graph *graph)
 {
     uint64_t first = UINT64_MAX;
-    for (uint32_t i = 0; i < graph->lanes && loops->accepts; i++) {
+    for (uint32_t i = 0; i < graph->lanes && loops->serves; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
         const struct gt_step *s = gt_cursor_from(&c, loops->from);
         while (s && s->to < first && !(s->kind == GT_NETWORK && is_rest(loops, graph, s)))
@@ -267,7 +267,7 @@ static void choose(struct gt_loops *loops, const struct gt_sections *sections, s
         free_lengths(it);
         it->index = (uint32_t)i;
         bool counts =
-            it->pieces >= LEAST_PIECES || (loops->accepts && it->busy_ns * FEW_PART >= work);
+            it->pieces >= LEAST_PIECES || (loops->serves && it->busy_ns * FEW_PART >= work);
         if (counts && !is_timer(sections, it))
             loops->at[n++] = *it;
     }
@@ -284,12 +284,8 @@ static void choose(struct gt_loops *loops, const struct gt_sections *sections, s
 
 static void find_connections(struct gt_loops *loops, const struct gt_graph *graph)
 {
-    loops->accepts = gt_graph_accepts(graph);
-    for (size_t i = 0; i < graph->spots; i++) {
-        const char *call = graph->spot[i].runs ? "" : gt_leaf_of(graph->spot[i].stack);
-        loops->connects |= gt_is_connect(call);
-    }
-    loops->connects &= !loops->accepts;
+    loops->serves = gt_graph_calls(graph, gt_is_for_clients);
+    loops->connects = !loops->serves && gt_graph_calls(graph, gt_is_connect);
 }
 
 void gt_loops_find(struct gt_loops *loops, struct gt_sections *sections, uint64_t from, uint64_t to)

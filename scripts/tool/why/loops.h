@@ -40,9 +40,9 @@ struct gt_loops {
     uint32_t *of;           /* by thread: index in `at`, or GT_NOBODY */
     uint8_t *known, *rests; /* by spot: a bit for each kind; whether waits there are rests */
     uint64_t from, to;
-    uint64_t input; /* end of the first wait for input of a program that accepts; or UINT64_MAX */
-    bool accepts;   /* some call accepts connections */
-    bool connects;  /* some call makes connections, and none accepts any */
+    uint64_t input; /* end of the first wait for input of a program with clients; or UINT64_MAX */
+    bool serves;    /* some call lets clients come: gt_is_for_clients */
+    bool connects;  /* some call makes connections, and none lets clients come */
 };
 
 /* Finds the loops of the interval, with all but their blockages. */

@@ -22,6 +22,7 @@ enum gt_reading {
     GT_BATCH,
     GT_SERVER_ASKED,   /* --as or --thread says so */
     GT_SERVER_ACCEPTS, /* it accepts connections, and waits for input until it ends */
+    GT_SERVER_BINDS,   /* others can send to it first, and it waits for input until it ends */
     GT_SERVER_WAITS,   /* it waits for input most of its time, and asks nobody for it */
     GT_SERVER_ATTENDS, /* its last thread only waits for a signal to end */
 };

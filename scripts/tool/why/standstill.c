@@ -85,7 +85,7 @@ static bool holds_up(const struct gt_graph *graph)
             of_main_syncs = gt_kind_of(root) == GT_SYNC;
         }
     }
-    return held || (main && !gt_graph_accepts(graph) && !(rests && of_main_syncs));
+    return held || (main && !gt_graph_calls(graph, gt_is_for_clients) && !(rests && of_main_syncs));
 }
 
 /* false: it is there. */

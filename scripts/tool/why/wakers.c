@@ -107,7 +107,7 @@ static bool others_did_something(struct gt_why *why, uint32_t thread)
  */
 static bool is_for_clients(const struct gt_why *why, const struct gt_section *s)
 {
-    return (why->pieces.n || (why->loops.accepts && !why->finishes)) && s->rest &&
+    return (why->pieces.n || (why->loops.serves && !why->finishes)) && s->rest &&
            s->lock == GT_NOBODY && !gt_graph_is_of_family(&why->graph);
 }
 
