@@ -174,7 +174,8 @@ static bool is_chosen(const struct sockaddr *at, socklen_t n)
     GT_EXPORT result name parameters                                          \
     {                                                                         \
         result r = gt_real.name arguments;                                    \
-        if (r == 0 && gt_real_is_libcs(GT_HOOK_##name) && is_chosen(at, n)) { \
+        if (r == 0 && gt_real_is_libcs(GT_HOOK_##name) && is_chosen(at, n) && \
+            gt_channel_gets_datagrams(fd)) {                                  \
             GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);        \
             gt_slice_made(&slice, GT_MADE_BIND);                              \
         }                                                                     \

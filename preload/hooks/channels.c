@@ -160,6 +160,14 @@ static bool ask_option(int fd, int option, void *value, socklen_t size)
     return gt_syscall(SYS_getsockopt, fd, SOL_SOCKET, option, value, &size) == 0;
 }
 
+bool gt_channel_gets_datagrams(int fd)
+{
+    GT_KEEP_ERRNO;
+    int type = 0;
+    return !atomic_load_explicit(&forbidden, memory_order_relaxed) &&
+           ask_option(fd, SO_TYPE, &type, sizeof type) && type == SOCK_DGRAM;
+}
+
 static bool find_tcp(int fd, const union address *own)
 {
     char in[NAME] = "", out[NAME] = "";

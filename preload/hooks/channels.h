@@ -47,6 +47,12 @@ uint32_t gt_channel_name(int fd);
 int gt_channel_of_event(int fd);
 int gt_channels_of_pair(int made, const int fds[2]);
 
+/*
+ * Whether fd is a socket for datagrams: others can send to its address without a connection. false,
+ * too, if the kernel may not be asked. Keeps errno.
+ */
+bool gt_channel_gets_datagrams(int fd);
+
 /* Gives `copy`, a duplicate of fd, the name of fd. Returns copy. */
 int gt_channel_copy(int fd, int copy);
 

@@ -3,9 +3,10 @@
  * hooks of such calls use this. A call shorter than GOTRACE_SYSCALL_MIN is not written, unless it
  * is still running when the generation or the program ends. Readers need to know that a thread
  * accepts connections, makes some, or has an address that others can send to first. So a short
- * accept, connect, or bind to an address that the program chose is written if it succeeds, too, as
- * a call that did not wait; but at most one of each kind a millisecond and thread. A bind is
- * written once it is over.
+ * accept or connect is written if it succeeds, too, as a call that did not wait; and so is a bind
+ * of a datagram socket to an address that the program chose. A thread writes at most one of each
+ * kind a millisecond. The bind of a stream socket says nothing: only an accept shows that a client
+ * came. A bind is written once it is over.
  */
 #pragma once
 

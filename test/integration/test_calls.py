@@ -234,7 +234,8 @@ def test_short_connections_show_once_a_millisecond(traced):
     for call in "accept", "connect":
         count = sum(count for _, count, what in shown if what.startswith(f"{call} "))
         assert 1 <= count <= 1 + int(result.stdout) < 2000, (shown, result.stdout)
-    assert [count for _, count, what in shown if what.startswith("bind ")] == [1], shown
+    binds = [count for _, count, what in shown if what.startswith("bind ")]
+    assert binds == [1], shown  # of the datagram socket: the listener's says nothing that its accepts do not
 
 
 @pytest.mark.measured

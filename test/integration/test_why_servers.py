@@ -52,7 +52,7 @@ def test_more_pieces_of_work_than_are_followed(traced):
     assert report["pieces"] == 100_000, report["answer"]
 
 
-@pytest.mark.parametrize("mode, function", [("asks", "ask"), ("dials", "dial"), ("reports", "ask"), ("copies", "commit_order"), ("talks", "talk_to_child")])
+@pytest.mark.parametrize("mode, function", [("asks", "ask"), ("dials", "dial"), ("reports", "ask"), ("copies", "commit_order"), ("talks", "talk_to_child"), ("listens", "talk_to_child")])
 def test_what_sends_datagrams_first_ends_by_itself(traced, mode, function):
     """A client needs no address that others know; and a socket may be for another thread of the program alone."""
     report = why(traced([SINGLE / "why/datagrams", mode]).ok().trace)

@@ -1260,13 +1260,15 @@ static long gai_suspend_none(void)
     return gai_suspend(&none, 1, NULL);
 }
 
-/* A socket has one name. Only a bind to a name that the program chose is shown. */
+/* A socket has one name. Only a bind of a datagram socket to a name that the program chose is
+ * shown. */
 static long bind_new(void)
 {
     static int n;
     address = (struct sockaddr_un){.sun_family = AF_UNIX};
     snprintf(address.sun_path + 1, 64, "gotrace-calls-%d-%d", getpid(), n++);
-    return bind(a_socket(0), (struct sockaddr *)&address, sizeof address);
+    return bind(keep(RAW(SYS_socket, AF_UNIX, SOCK_DGRAM, 0)), (struct sockaddr *)&address,
+                sizeof address);
 }
 
 THRICE(bind_call, bind_new())

@@ -29,10 +29,10 @@ bool gt_is_accept(const char *call);
 bool gt_is_connect(const char *call);
 
 /*
- * Whether the call lets clients come: it accepts a connection, or binds a socket to an address that
- * the program chose (a trace shows no other bind). A program without connections is a server by its
- * bind, also if it only receives: others send to it first. A client sends first, from an address
- * that the kernel chose.
+ * Whether the call lets clients come: it accepts a connection, or binds a datagram socket to an
+ * address that the program chose (a trace shows no other bind). That bind alone makes a program a
+ * server, also if the program only receives: others send to it first. A client sends first, from an
+ * address that the kernel chose.
  */
 bool gt_is_for_clients(const char *call);
 

@@ -1,6 +1,6 @@
 /*
- * Makes 2,000 connections and accepts them, a hundred at a time. Prints how long that took, in
- * milliseconds.
+ * Makes 2,000 connections and accepts them, a hundred at a time, and then binds a datagram socket.
+ * Prints how long the connections took, in milliseconds.
  */
 #include "../../prog/program.h"
 
@@ -29,6 +29,10 @@ int main(void)
         for (int i = 0; i < MANY; i++)
             close(end[0][i]), close(end[1][i]);
     }
-    printf("%ld\n", (now_ns() - begin) / 1000000);
+    long ms = (now_ns() - begin) / 1000000;
+    at.sun_path[1]++;
+    if (bind(socket(AF_UNIX, SOCK_DGRAM, 0), (struct sockaddr *)&at, sizeof at))
+        abort();
+    printf("%ld\n", ms);
     return 0;
 }

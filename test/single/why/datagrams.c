@@ -17,6 +17,7 @@
  *   reports  computes, and sends a figure after each part
  *   copies   main sends a file to a thread, which takes 20 ms for each part
  *   talks    as asks, through a pair of sockets
+ *   listens  as talks, and has a socket to which nobody connects, such as one for metrics
  *
  * Prints the number of requests.
  */
@@ -266,10 +267,19 @@ static void ask_child(void)
     kill(child, SIGKILL);
 }
 
+static void listen_for_nobody(void)
+{
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(s, &address.any, address_size) || listen(s, 1))
+        abort();
+}
+
 static void talk_to_child(void)
 {
     int pair[2];
     char byte = 'x';
+    if (is("listens"))
+        listen_for_nobody();
     if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair))
         abort();
     pid_t child = fork();
@@ -314,11 +324,8 @@ static void report(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} others[] = {{"asks", ask_child},
-              {"dials", ask_child},
-              {"reports", report},
-              {"copies", copy},
-              {"talks", talk_to_child}};
+} others[] = {{"asks", ask_child}, {"dials", ask_child},     {"reports", report},
+              {"copies", copy},    {"talks", talk_to_child}, {"listens", talk_to_child}};
 
 int main(int argc, char **argv)
 {
