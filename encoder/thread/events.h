@@ -95,7 +95,7 @@ void gt_ev_go_sleep_on(struct gt_g *target);
 /*
  * For w's switcher, with the lock of w's goroutine, before the generation's last events: as
  * gt_ev_go_sleep_on, if gt_ev_is_asleep says that the thread sleeps although it was unblocked a
- * millisecond ago. true: it was asked.
+ * millisecond ago. true: gt_ev_is_asleep was asked.
  */
 bool gt_ev_look_asleep_locked(struct gt_writer *w);
 

@@ -241,7 +241,7 @@ struct emitter {
     struct gt_buf *scratch;
     uint32_t gen;
     gt_switch_emit_fn *emit;
-    uint32_t looks; /* at threads by the kernel's word, that are left in this switch */
+    uint32_t looks; /* so many more threads may this switch ask the kernel about */
 };
 
 /*

@@ -156,7 +156,7 @@ static bool runs(const struct stat_line *line)
     return line->behind[2] == 'R';
 }
 
-/* Of a thread that sleeps the file says the call's number and its arguments, hexadecimal. */
+/* /proc/…/syscall of a sleeping thread has the call's number, and its arguments in hexadecimal. */
 bool gt_usage_sleeps(uint32_t tid, uintptr_t *first)
 {
     char text[FILE_MAX];

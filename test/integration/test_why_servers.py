@@ -28,7 +28,7 @@ def test_what_requests_wait_for(traced, mode, pool):
 
 @pytest.mark.parametrize("mode", ["polls", "blocks", "several", "reuses", "hands", "local", "hears"])
 def test_what_requests_in_datagrams_wait_for(traced, mode):
-    """No connection tells that the program serves, but the socket that it bound does: others can send to it first."""
+    """No connection shows that the program is a server, but its bound socket does: others can send to that socket first."""
     result = traced([SINGLE / "why/datagrams", mode]).ok()
     report = why(result.trace)
     assert report["read_as"] == "server", report["answer"]
@@ -41,7 +41,7 @@ def test_what_requests_in_datagrams_wait_for(traced, mode):
 
 
 def test_idle_workers_of_a_reader_that_waits_for_input(traced):
-    """Read as a batch program, too: what sends the input sets the pace, not the thread that hands it on."""
+    """Also a program read as batch has no false idle here: the sender of the input sets the pace, not the thread that hands it on."""
     report = why(traced([SINGLE / "why/datagrams", "hands"]).ok().trace, "--as=batch")
     assert "false_idle" not in {finding["finding"] for finding in report["findings"]}, report["findings"]
 
@@ -54,7 +54,7 @@ def test_more_pieces_of_work_than_are_followed(traced):
 
 @pytest.mark.parametrize("mode, function", [("asks", "ask"), ("dials", "dial"), ("reports", "ask"), ("copies", "commit_order"), ("talks", "talk_to_child"), ("listens", "talk_to_child")])
 def test_what_sends_datagrams_first_ends_by_itself(traced, mode, function):
-    """A client needs no address that others know; and a socket may be for another thread of the program alone."""
+    """None of these is a server: a client that lets the kernel choose its address, a thread that sends to another one, or a socket that nobody uses."""
     report = why(traced([SINGLE / "why/datagrams", mode]).ok().trace)
     assert report["read_as"] == "batch", report["answer"]
     assert report["path"]["rows"][0]["function"] == function, report["path"]["rows"]

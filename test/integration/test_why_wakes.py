@@ -37,7 +37,7 @@ def test_share_of_wakeups_in_vain(traced, how, workers, items, part, sched, load
 
 
 def test_two_kinds_of_waiters(traced):
-    """A broadcast for one of them wakes both: it is told for each place."""
+    """A broadcast for one of the kinds wakes both: `why` counts the herd at each place."""
     result = traced([WAKES, "kinds", 8, 1], env={"GOTRACE_SCHED": "on"}).ok()
     even, odd = counts(result.stdout)
     told = herds(result.trace)
@@ -66,7 +66,7 @@ def test_predicate_of_cxx(traced, tmp_path, items):
 
 
 def test_condition_of_python(traced):
-    """Each waiter has a lock of its own there: what it finds is not known, and not told."""
+    """Each waiter has a lock of its own there, so that `why` cannot know what the waiter finds, and names no herd."""
     result = traced(["/usr/bin/python3", SOURCES / "why/wakes.py"], timeout=60).ok()
     assert counts(result.stdout) == [(800, 600)]
     assert not herds(result.trace)
@@ -75,7 +75,7 @@ def test_condition_of_python(traced):
 @pytest.mark.parametrize("format", gotools.some())
 @pytest.mark.parametrize("items", [1, 8])
 def test_waits_again_with_the_mutex_kept(traced, items, format):
-    """The wait itself says it, for each wake-up in vain and for no other one."""
+    """The log of a wait says that its thread waits again, after each wake-up in vain and after no other one."""
     result = traced([WAKES, "broadcast", 8, items], env={"GOTRACE_FORMAT": format}, timeout=60).ok()
     (_, vain), _ = counts(result.stdout)
     events = gotools.parse(result.trace)

@@ -140,7 +140,8 @@ const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b)
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-/* Notes that an element of a list was seen; false: once more. Damaged links may form a circle. */
+/* Notes that an element of a list was seen. false: it was seen before, as in a damaged list that
+ * forms a circle. */
 static bool is_new(struct gt_memo *seen, uint64_t address)
 {
     uint64_t *slot = gt_need(gt_memo_at(seen, address));
@@ -367,7 +368,7 @@ static void add(struct gt_buf ***link, struct gt_buf *buf)
     *link = &buf->next;
 }
 
-/* They are aligned to a cache line. */
+/* NULL: not there, or not aligned to a cache line, as a damaged address may be. */
 static const struct gt_rewaits *rewaits_at(const struct gt_boxed *b, uint64_t address)
 {
     const void *at = gt_boxed_at(b, address, sizeof(struct gt_rewaits));

@@ -321,7 +321,7 @@ static void find_pieces(struct gt_why *why)
 
 /*
  * Drops findings that are no fault of a server. Its threads wait for input because clients send no
- * more, perhaps one request at a time, and it makes a thread when a client comes.
+ * more, or one request at a time, and it makes a thread when a client comes.
  */
 static void drop_what_clients_do(struct gt_findings *all, const struct gt_sections *sections)
 {

@@ -934,7 +934,7 @@ static void look_for_starved(const struct look *l, size_t i)
 /* Waits -----------------------------------------------------------------------------------------
  */
 
-/* As a clause; "": that the woken threads queue for the lock takes no good part of the time. */
+/* How long the woken threads queue for the lock, as a clause; "": no good part of the time. */
 static struct gt_name queue_of_herd(const struct look *l, const struct gt_herd *herd)
 {
     struct gt_name clause = {""};

@@ -1,7 +1,7 @@
 /*
  * Thundering herds: many threads are woken at a time from the wait at a condition variable, each
- * gets the mutex in turn, and most of them wait again, with nothing to show for it. How soon a
- * thread waits again does not tell that: it may have taken an item, and been quick.
+ * gets the mutex in turn, and most of them find no work and wait again. A thread that waits again
+ * soon may still have found some, and been quick. So only a thread that has kept the mutex counts.
  */
 #pragma once
 

@@ -273,7 +273,8 @@ static bool is_before_standstill(const struct gt_why *why)
 static const char *const readings[] = {
     [GT_SERVER_ASKED] = "its pieces of work are asked for",
     [GT_SERVER_ACCEPTS] = "it accepts connections, and waits for input until it ends",
-    [GT_SERVER_BINDS] = "it has an address to send to, and waits for input until it ends",
+    [GT_SERVER_BINDS] =
+        "it binds an address that others can send to, and waits for input until it ends",
     [GT_SERVER_WAITS] = "it waits for input most of its time",
     [GT_SERVER_ATTENDS] = "its last thread only waits for a signal to end",
 };

@@ -7,7 +7,7 @@
  *   several  waits in recvmmsg, answers by sendmmsg
  *   reuses   four threads, each with a socket of its own for the same port
  *   hands    main receives, and a pool works and answers
- *   local    has a name instead of a port
+ *   local    binds a UNIX name instead of a port
  *   hears    answers nothing
  *
  * Programs whose own work ends them:
@@ -170,7 +170,7 @@ static void on_signal(int signal)
 {
     (void)signal;
     for (int i = 0; i < fds; i++)
-        shutdown(fd[i], SHUT_RDWR); /* who receives goes on, though none is connected */
+        shutdown(fd[i], SHUT_RDWR); /* ends recvfrom, though the socket is not connected */
 }
 
 static void be_server(void)
