@@ -52,9 +52,9 @@ def test_more_pieces_of_work_than_are_followed(traced):
     assert report["pieces"] == 100_000, report["answer"]
 
 
-@pytest.mark.parametrize("mode, function", [("asks", "ask"), ("dials", "dial"), ("reports", "ask"), ("copies", "commit_order"), ("talks", "talk_to_child"), ("listens", "talk_to_child")])
+@pytest.mark.parametrize("mode, function", [("asks", "ask"), ("tests", "commit_order"), ("dials", "dial"), ("reports", "ask"), ("copies", "commit_order"), ("talks", "talk_to_child"), ("listens", "talk_to_child")])
 def test_what_sends_datagrams_first_ends_by_itself(traced, mode, function):
-    """None of these is a server: a client that lets the kernel choose its address, a thread that sends to another one, or a socket that nobody uses."""
+    """None of these is a server: a client that lets the kernel choose its address, a thread that asks or feeds another one, or a socket that nobody uses."""
     report = why(traced([SINGLE / "why/datagrams", mode]).ok().trace)
     assert report["read_as"] == "batch", report["answer"]
     assert report["path"]["rows"][0]["function"] == function, report["path"]["rows"]

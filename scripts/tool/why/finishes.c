@@ -24,7 +24,9 @@ struct life {
 };
 
 struct waits {
-    uint64_t joins, input; /* ns */
+    uint64_t joins, input, answers; /* ns; answers: input from threads of the program */
+    uint64_t inputs, answered;      /* how many */
+    bool last;                      /* the last input was an answer */
 };
 
 static struct life life_of(const struct gt_graph *graph, uint32_t thread)
@@ -86,6 +88,11 @@ static bool is_done(const struct gt_loops *loops, const struct gt_graph *graph, 
     return (life.connects && !life.accepts) || !stopped || !end_together(loops, graph, loop);
 }
 
+static bool is_for_input(const char *call)
+{
+    return gt_is_read(call) || gt_is_poll(call);
+}
+
 /* How long the thread waited for the ends of such threads, and for input. */
 static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph *graph,
                              uint32_t thread)
@@ -96,6 +103,13 @@ static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > loops->from ? s->from : loops->from;
         uint64_t ns = (s->to < loops->to ? s->to : loops->to) - from;
+        bool answer = s->kind == GT_NETWORK && s->by != GT_NOBODY;
+        waits.answers += answer ? ns : 0;
+        waits.answered += answer;
+        if (s->kind == GT_NETWORK && is_for_input(gt_graph_call_of(graph, s))) {
+            waits.inputs++;
+            waits.last = answer;
+        }
         if (s->kind == GT_NETWORK)
             waits.input += ns;
         else if (gt_joins_is_join(graph, thread, s) && is_done(loops, graph, s->by))
@@ -147,6 +161,18 @@ static bool asks_itself(const struct gt_graph *graph, uint32_t thread)
     return own * 2 > accepted;
 }
 
+/*
+ * Whether the thread asks the program's own server of datagrams, and next to nothing else, until
+ * its end. The loop of a server may get input from its workers, too: but also from outside for each
+ * of theirs, or at least the order to stop.
+ */
+static bool asks_without_connections(const struct waits *waits, uint64_t length)
+{
+    enum { MOST = 10 }; /* of its inputs all but this part */
+    return waits->last && waits->answers * 2 > length &&
+           waits->inputs <= waits->answered + waits->inputs / MOST;
+}
+
 bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
                  const struct gt_graph *graph, uint32_t thread)
 {
@@ -155,8 +181,11 @@ bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
     if (waits.joins * 2 > length)
         return true;
     struct life life = life_of(graph, thread);
-    if (!life.connects || life.accepts || life.waits)
+    if (life.accepts || life.waits)
         return false;
+    if (!life.connects)
+        return loops->serves && !gt_graph_calls(graph, gt_is_accept) &&
+               asks_without_connections(&waits, length);
     return (waits.input * 2 >= length && path->by_thread[thread] * 2 <= path->ns) ||
            (loops->serves && asks_itself(graph, thread));
 }

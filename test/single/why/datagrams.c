@@ -13,6 +13,7 @@
  * Programs whose own work ends them:
  *
  *   asks     asks a child process, which takes 20 ms for an answer
+ *   tests    main asks a thread of the same program, which takes 20 ms for an answer
  *   dials    a thread asks so, through connected sockets; main waits for its signal
  *   reports  computes, and sends a figure after each part
  *   copies   main sends a file to a thread, which takes 20 ms for each part
@@ -274,6 +275,17 @@ static void listen_for_nobody(void)
         abort();
 }
 
+static void test(void)
+{
+    pthread_t thread;
+    fd[0] = bound_socket();
+    fds = 1;
+    pthread_create(&thread, NULL, serve, &fd[0]);
+    ask_many(NULL);
+    on_signal(0);
+    pthread_join(thread, NULL);
+}
+
 static void talk_to_child(void)
 {
     int pair[2];
@@ -324,8 +336,9 @@ static void report(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} others[] = {{"asks", ask_child}, {"dials", ask_child},     {"reports", report},
-              {"copies", copy},    {"talks", talk_to_child}, {"listens", talk_to_child}};
+} others[] = {{"asks", ask_child},       {"tests", test},  {"dials", ask_child},
+              {"reports", report},       {"copies", copy}, {"talks", talk_to_child},
+              {"listens", talk_to_child}};
 
 int main(int argc, char **argv)
 {
