@@ -62,7 +62,7 @@ int gt_channel_copy(int fd, int copy);
 void gt_channel_tell(struct gt_thread *t, const struct gt_slice *slice);
 
 /*
- * From now on no socket or pipe is asked for its name: the program's seccomp filter would end the
- * process.
+ * From now on no socket or pipe is asked for its name or type: the program's seccomp filter would
+ * end the process.
  */
 void gt_channels_forbid(void);

@@ -159,7 +159,7 @@ static const struct need hold_need[] = {
     {SYS_clock_gettime, {~1000u << 3 | 6}},
 };
 
-/* System calls that identify a socket or pipe that a thread reads or writes. Dispensable. */
+/* System calls that identify a socket or pipe that a thread reads, writes or binds. Dispensable. */
 static const struct need channels_need[] = {
     {SYS_getsockname, {0}},
     {SYS_getpeername, {0}},
