@@ -8,6 +8,7 @@
 #include "yield.h"
 
 #include "preload/life/process_end.h"
+#include "preload/stacks/layouts.h"
 
 #include <stdarg.h>
 
@@ -91,12 +92,22 @@ static bool is_unknown(const void *timeout)
 /*
  * Whether the program chose the address of a socket, so that others know where to send. A client
  * leaves the port, or the name, to the kernel. IPv6 addresses have their port where IPv4 has it.
+ * The address may be bad even after success: a seccomp filter can answer in the kernel's place.
  */
 static bool is_chosen(const struct sockaddr *at, socklen_t n)
 {
+    if (n <= sizeof at->sa_family || !gt_can_read(at, n < sizeof *at ? n : sizeof *at))
+        return false;
     bool ip = at->sa_family == AF_INET || at->sa_family == AF_INET6;
-    return ip ? ((const struct sockaddr_in *)at)->sin_port != 0
-              : at->sa_family == AF_UNIX && n > sizeof at->sa_family;
+    return ip ? n >= sizeof *at && ((const struct sockaddr_in *)at)->sin_port != 0
+              : at->sa_family == AF_UNIX;
+}
+
+/* After a successful bind: whether others can now send to fd first, without a connection. */
+static bool is_reachable(enum gt_hook hook, int fd, const struct sockaddr *at, socklen_t n)
+{
+    return gt_recording() && gt_real_is_libcs(hook) && is_chosen(at, n) &&
+           gt_channel_gets_datagrams(fd);
 }
 
 #define GT_CALL(what, result, name, parameters, arguments)         \
@@ -169,17 +180,15 @@ static bool is_chosen(const struct sockaddr *at, socklen_t n)
             gt_slice_made(&slice, GT_MADE_CONNECT);                   \
         return r;                                                     \
     }
-/* Shown only where others can send first: see slice.h. */
-#define BIND(result, name, parameters, arguments)                             \
-    GT_EXPORT result name parameters                                          \
-    {                                                                         \
-        result r = gt_real.name arguments;                                    \
-        if (r == 0 && gt_real_is_libcs(GT_HOOK_##name) && is_chosen(at, n) && \
-            gt_channel_gets_datagrams(fd)) {                                  \
-            GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);        \
-            gt_slice_made(&slice, GT_MADE_BIND);                              \
-        }                                                                     \
-        return r;                                                             \
+#define BIND(result, name, parameters, arguments)                      \
+    GT_EXPORT result name parameters                                   \
+    {                                                                  \
+        result r = gt_real.name arguments;                             \
+        if (r == 0 && is_reachable(GT_HOOK_##name, fd, at, n)) {       \
+            GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+            gt_slice_made(&slice, GT_MADE_BIND);                       \
+        }                                                              \
+        return r;                                                      \
     }
 #define DUP(result, name, parameters, arguments)                          \
     GT_EXPORT result name parameters                                      \

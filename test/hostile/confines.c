@@ -1,7 +1,7 @@
 /*
  * Confines itself so that one system call, argv[2], kills it; argv[1] names when. Threads compete
  * after that, and some of them run already ("all"). 77: the kernel refuses the filter.
- * "unreadable": what the kernel refuses.
+ * "unreadable": what the kernel refuses. "answered": what a filter answers in the kernel's place.
  */
 #include "../prog/program.h"
 #include <linux/futex.h>
@@ -113,12 +113,24 @@ static void unreadable(void)
     }
 }
 
+/* The filter lets a call succeed whose address nobody reads. */
+static void answered(void)
+{
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER_OF(SYS_bind, SECCOMP_RET_ERRNO)) != 0)
+        _exit(77);
+    printf("%d ", bind(-1, NULL, 0));
+    printf("%d\n", bind(-1, (struct sockaddr *)PAGE, sizeof(struct sockaddr_storage)));
+}
+
 int main(int argc, char **argv)
 {
     const char *when = argc > 1 ? argv[1] : "";
     unsigned number = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
     if (strcmp(when, "unreadable") == 0) {
         unreadable();
+    } else if (strcmp(when, "answered") == 0) {
+        answered();
     } else if (strcmp(when, "again") == 0) {
         puts("again"); /* as most programs it has a use for malloc */
     } else if (strcmp(when, "child") == 0) {
