@@ -32,9 +32,10 @@ static struct shard {
 
 static _Atomic bool used; /* a thread has waited */
 
-/* A slot is a part of a shard, and is changed under the shard's lock. */
+/* A slot is a part of a shard, and is changed under the shard's lock, but for its keeper. */
 static struct slot {
     _Atomic uint32_t asleep; /* waiters that were not woken */
+    _Atomic uint32_t keeper; /* see gt_registry_keep */
     _Atomic uint64_t again;  /* when one of the others may sleep again, or earlier */
 } slots[GT_REGISTRY_SLOTS] GT_SPARSE;
 
@@ -164,6 +165,33 @@ static void begin(struct gt_waiter *w, const void *addr, uint64_t now)
     w->outrun = w->in_line = false;
     if (!atomic_load_explicit(&used, memory_order_relaxed))
         atomic_store_explicit(&used, true, memory_order_relaxed);
+}
+
+void gt_registry_keep(const void *mutex, uint32_t tid)
+{
+    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(mutex)];
+    atomic_store_explicit(&slot_of(mutex)->keeper, tid, memory_order_relaxed);
+    /* release: pairs with gt_registry_keeps */
+    if (!(atomic_load_explicit(word, memory_order_relaxed) & GT_REGISTRY_KEPT))
+        atomic_fetch_or_explicit(word, GT_REGISTRY_KEPT, memory_order_release);
+}
+
+bool gt_registry_keeps(const void *mutex, uint32_t tid)
+{
+    /* acquire: pairs with gt_registry_keep */
+    uint32_t word =
+        atomic_load_explicit(&gt_registry_count[gt_registry_slot(mutex)], memory_order_acquire);
+    return word & GT_REGISTRY_KEPT &&
+           atomic_load_explicit(&slot_of(mutex)->keeper, memory_order_relaxed) == tid;
+}
+
+bool gt_registry_ends_keep(const void *mutex)
+{
+    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(mutex)];
+    if (!(atomic_load_explicit(word, memory_order_relaxed) & GT_REGISTRY_KEPT))
+        return false;
+    atomic_fetch_and_explicit(word, ~GT_REGISTRY_KEPT, memory_order_relaxed);
+    return true;
 }
 
 void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)

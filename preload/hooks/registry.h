@@ -66,6 +66,18 @@ static inline uint32_t gt_registry_waits(const void *addr)
 }
 
 /*
+ * GT_REGISTRY_KEPT, without a lock. The mutexes of a slot have the flag in common: a kept mutex may
+ * count as given up, but not the reverse.
+ *
+ * - keep: the thread has the mutex, and will keep it.
+ * - keeps: no mutex of the slot was given up, or kept by another thread, since that thread's keep.
+ * - ends_keep: a mutex of the slot is given up. true: the flag was set.
+ */
+void gt_registry_keep(const void *mutex, uint32_t tid);
+bool gt_registry_keeps(const void *mutex, uint32_t tid);
+bool gt_registry_ends_keep(const void *mutex);
+
+/*
  * What an unlock needs to know about waiters that were woken before. A mutex may be unlocked a
  * thousand times between the wake-up of its only waiter and the moment when that thread runs. No
  * lock; the last two read the clock. All three functions count the other addresses of the slot as

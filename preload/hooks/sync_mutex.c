@@ -86,32 +86,25 @@ static bool wakes_sleeper(const pthread_mutex_t *mutex, bool ask)
     return n != 0;
 }
 
-static _Atomic uint32_t *word_of(const void *mutex)
-{
-    return &gt_registry_count[gt_registry_slot(mutex)];
-}
-
 void gt_mutex_keep(struct gt_thread *t, const void *cond, const void *mutex)
 {
     t->kept_mutex = (struct gt_kept_mutex){mutex, cond};
-    if (!(atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT))
-        atomic_fetch_or_explicit(word_of(mutex), GT_REGISTRY_KEPT, memory_order_relaxed);
+    gt_registry_keep(mutex, t->w.m);
 }
 
 bool gt_mutex_is_kept(const void *cond, const void *mutex)
 {
     const struct gt_thread *t = gt_self;
     return t && t->kept_mutex.mutex == mutex && t->kept_mutex.cond == cond &&
-           atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT;
+           gt_registry_keeps(mutex, t->w.m);
 }
 
 /* The caller is about to give the mutex up. true: nothing else than that was to be noted. */
 static bool ends_keep(const pthread_mutex_t *mutex)
 {
     struct gt_thread *t = gt_self;
-    if (!(atomic_load_explicit(word_of(mutex), memory_order_relaxed) & GT_REGISTRY_KEPT))
+    if (!gt_registry_ends_keep(mutex))
         return false;
-    atomic_fetch_and_explicit(word_of(mutex), ~GT_REGISTRY_KEPT, memory_order_relaxed);
     if (t && t->kept_mutex.mutex == mutex)
         t->kept_mutex.mutex = NULL;
     return !gt_mutex_is_awaited(mutex);

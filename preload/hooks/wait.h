@@ -183,7 +183,7 @@ void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
  * gt_mutex_keep: t's thread is back from cond, with the mutex. gt_mutex_is_kept: the caller, which
  * is about to wait at cond, has not given the mutex up since: it was woken, and did nothing that
  * other threads can see. The mutex's next release clears a flag in a word that each unlock reads
- * anyway. A mutex of the same slot may clear the flag, too: then the mutex counts as given up.
+ * anyway: see gt_registry_keep.
  */
 void gt_mutex_keep(struct gt_thread *t, const void *cond, const void *mutex);
 bool gt_mutex_is_kept(const void *cond, const void *mutex);

@@ -143,3 +143,11 @@ def test_rightly_woken_waiters_keep_their_waker(tmp_path, format, way):
     assert first == ("main", "sem_post" if way in ("interrupted", "elsewhere") else "pthread_cond_signal")
     assert all(waker and call == "pthread_mutex_unlock" for waker, call in then), then
     assert way != "held" or woken["second"][0] == first
+
+
+def test_a_mutex_that_was_given_up_is_not_kept(tmp_path):
+    """The library knows it from a flag that many mutexes have in common."""
+    events = gotools.parse(proc.traced([SINGLE / "waits/kept"], tmp_path / "t.out").ok().trace, stacks=False)
+    logs = [(e.fields["Category"], e.fields["Message"]) for e in events if e.kind == "Log"]
+    told = [logs[i + 1][0] for i, (category, _) in enumerate(logs[:-1]) if category == "kept"]
+    assert told == ["waits for", "waits again for", "waits for"]
