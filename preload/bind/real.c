@@ -453,12 +453,6 @@ int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap)
     return n;
 }
 
-bool gt_real_is_libcs(enum gt_hook hook)
-{
-    const struct link_map *libc = gt_elf_definer("gnu_get_libc_version");
-    return libc && gt_elf_function(libc, gt_real_name(hook)) == *slot_of(hook);
-}
-
 /* The code of the real functions. Finding each takes half a microsecond. */
 static struct code {
     uintptr_t at, size;

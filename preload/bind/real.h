@@ -147,13 +147,6 @@ void gt_real_clear_dlerror(void);
 enum { GT_BINDINGS_MAX = 768 };
 int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
 
-/*
- * Whether the real function is libc's, so that its parameters mean what libc says. A library may
- * have a function of that name for another purpose. Takes no lock. Only for a hook that has been
- * called.
- */
-bool gt_real_is_libcs(enum gt_hook hook);
-
 /* gt_real_around: the hook whose real function in libc contains pc; GT_HOOK_NONE: none. Needs
  * gt_real_find_code, which the constructor calls. */
 void gt_real_find_code(void);

@@ -92,7 +92,8 @@ static bool is_unknown(const void *timeout)
 /*
  * Whether the program chose the address of a socket, so that others know where to send. A client
  * leaves the port, or the name, to the kernel. IPv6 addresses have their port where IPv4 has it.
- * The address may be bad even after success: a seccomp filter can answer in the kernel's place.
+ * The address may be bad even after success: a seccomp filter can answer in the kernel's place, and
+ * a library may have a function of that name with other parameters.
  */
 static bool is_chosen(const struct sockaddr *at, socklen_t n)
 {
@@ -104,10 +105,9 @@ static bool is_chosen(const struct sockaddr *at, socklen_t n)
 }
 
 /* After a successful bind: whether others can now send to fd first, without a connection. */
-static bool is_reachable(enum gt_hook hook, int fd, const struct sockaddr *at, socklen_t n)
+static bool is_reachable(int fd, const struct sockaddr *at, socklen_t n)
 {
-    return gt_recording() && gt_real_is_libcs(hook) && is_chosen(at, n) &&
-           gt_channel_gets_datagrams(fd);
+    return gt_recording() && is_chosen(at, n) && gt_channel_gets_datagrams(fd);
 }
 
 #define GT_CALL(what, result, name, parameters, arguments)         \
@@ -184,7 +184,7 @@ static bool is_reachable(enum gt_hook hook, int fd, const struct sockaddr *at, s
     GT_EXPORT result name parameters                                   \
     {                                                                  \
         result r = gt_real.name arguments;                             \
-        if (r == 0 && is_reachable(GT_HOOK_##name, fd, at, n)) {       \
+        if (r == 0 && is_reachable(fd, at, n)) {                       \
             GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
             gt_slice_made(&slice, GT_MADE_BIND);                       \
         }                                                              \

@@ -111,7 +111,7 @@ def test_fork_in_a_handler(tmp_path, way):
 
 
 def test_a_librarys_function_with_other_parameters(tmp_path):
-    """A hook takes no argument for an address where the function is not libc's."""
+    """A hook reads no argument that is no address, where the function is not libc's."""
     library = proc.compile(SOURCES / "own_functions/binds.c", tmp_path / "binds.so", "-shared", "-fPIC")
     check([PROGRAMS / "lineage", "ff"], tmp_path / "t.out", behind=library)
 
