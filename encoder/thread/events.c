@@ -470,6 +470,14 @@ static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_st
     target->changed = w->last;
 }
 
+/* The target's status in the generation first, if it has none there yet. */
+static void unblock_waiting(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
+                            uint32_t gen)
+{
+    status_g_locked(w, target, NO_M, gen);
+    unblock_other(w, target, stack);
+}
+
 static uint64_t woken_at(const struct gt_writer *w)
 {
     uint64_t now = gt_clock_now();
@@ -568,10 +576,8 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
     if (!own_rewaits(w) || !lock_g(target))
         return true;
     bool current = target->status_gen <= gen; /* rule 4 */
-    if (current && target->state == GT_G_WAITING) {
-        status_g_locked(w, target, NO_M, gen);
-        unblock_other(w, target, stack);
-    }
+    if (current && target->state == GT_G_WAITING)
+        unblock_waiting(w, target, stack, gen);
     gt_unlock(&target->lock);
     return current;
 }
@@ -609,21 +615,20 @@ static void rewait_locked(struct gt_g *g, uint32_t n, uint32_t gen, struct gt_st
 }
 
 /*
- * g's thread was never woken, and goes on waiting. false: g is not runnable, or its thread's stream
+ * g's thread was never woken, and goes on waiting; unless g is not runnable, or its thread's stream
  * cannot say so.
  */
-static bool sleep_on_locked(struct gt_g *g)
+static void sleep_on_locked(struct gt_g *g)
 {
     uint32_t gen = gt_writer_gen(writer_of(g)), n = rewaits_of(g);
     if (g->state != GT_G_RUNNABLE || g->status_gen > gen)
-        return false;
+        return;
     if (!gt_gen_is_mute(gen)) {
         if (g->own_gen != gen || g->status_gen != gen || !has_room_locked(g, n))
-            return false;
+            return;
         rewait_locked(g, n, gen, g->wait_stack);
     }
     g->state = GT_G_WAITING;
-    return true;
 }
 
 void gt_ev_go_sleep_on(struct gt_g *target)
@@ -659,8 +664,7 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
     if (current && target->state == GT_G_WAITING) {
-        status_g_locked(w, target, NO_M, gen);
-        unblock_other(w, target, stack);
+        unblock_waiting(w, target, stack, gen);
     } else if (current && target->state == GT_G_RUNNABLE && target->own_gen == gen &&
                !gt_gen_is_mute(gen) && has_room_locked(target, n)) {
         rewait_locked(target, n, gen, target->wait_stack);
@@ -680,8 +684,7 @@ bool gt_ev_go_unblock_and_wait(struct gt_writer *w, struct gt_g *target, struct 
     bool current = target->status_gen <= gen && target->own_gen == gen;
     if (current && target->state == GT_G_WAITING && has_room_locked(target, n)) {
         if (!gt_gen_is_mute(gen)) {
-            status_g_locked(w, target, NO_M, gen);
-            unblock_other(w, target, stack);
+            unblock_waiting(w, target, stack, gen);
             rewait_locked(target, n, gen, then);
             target->state = GT_G_WAITING;
         }
