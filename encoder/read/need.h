@@ -1,6 +1,9 @@
 /* Allocation for readers, which end the program if there is no memory. */
 #pragma once
 
+#include "encoder/base/memo.h"
+
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,4 +24,13 @@ static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t siz
         return items;
     *room = *room ? 2 * *room : 16;
     return gt_need(realloc(items, *room * size));
+}
+
+/* Adds the key to the set. false: it was there. */
+static inline bool gt_need_new(struct gt_memo *set, uint64_t key)
+{
+    uint64_t *seen = gt_need(gt_memo_at(set, key));
+    bool is_new = !*seen;
+    *seen = 1;
+    return is_new;
 }

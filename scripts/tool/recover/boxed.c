@@ -140,20 +140,12 @@ const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b)
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-/* Notes that an element of a list was seen. false: it was seen before, as in a damaged list that
- * forms a circle. */
-static bool is_new(struct gt_memo *seen, uint64_t address)
-{
-    uint64_t *slot = gt_need(gt_memo_at(seen, address));
-    bool new = !*slot;
-    *slot = 1;
-    return new;
-}
+/* Damaged links may form a circle: so each list notes the elements that it has seen. */
 
 static void adopt_stacks(struct gt_boxed *b, uint64_t address, struct gt_memo *seen)
 {
     const struct gt_stack *s;
-    while ((s = gt_boxed_at(b, address, sizeof *s)) && is_new(seen, address)) {
+    while ((s = gt_boxed_at(b, address, sizeof *s)) && gt_need_new(seen, address)) {
         bool is_whole = s->n && s->n <= GT_FRAMES_MAX &&
                         gt_boxed_at(b, address, sizeof *s + s->n * sizeof *s->pcs);
         uint64_t *slot = is_whole ? gt_need(gt_memo_at(&b->stacks, address)) : NULL;
@@ -166,7 +158,7 @@ static void adopt_stacks(struct gt_boxed *b, uint64_t address, struct gt_memo *s
 static void adopt_strings(struct gt_boxed *b, uint64_t address, struct gt_memo *seen)
 {
     const struct gt_string *s;
-    while ((s = gt_boxed_at(b, address, sizeof *s)) && is_new(seen, address)) {
+    while ((s = gt_boxed_at(b, address, sizeof *s)) && gt_need_new(seen, address)) {
         bool is_whole = s->id && s->len && s->len <= GT_STRING_MAX &&
                         gt_boxed_at(b, address, sizeof *s + s->len);
         bool is_one = is_whole && (!s->of_lock || s->len == sizeof(struct gt_held_key));
@@ -181,7 +173,7 @@ static void adopt_modules(const struct gt_boxed *b, struct gt_memo *seen)
 {
     const struct gt_boxed_module *m;
     uint64_t address = b->box->root[GT_BOX_MODULES];
-    while ((m = gt_boxed_at(b, address, sizeof *m)) && is_new(seen, address)) {
+    while ((m = gt_boxed_at(b, address, sizeof *m)) && gt_need_new(seen, address)) {
         size_t room = b->size - (size_t)((const uint8_t *)m->description - b->base);
         if (memchr(m->description, 0, room))
             gt_recovered_module(m);
@@ -195,7 +187,7 @@ void gt_boxed_adopt(struct gt_boxed *b)
     uint64_t address = b->box->root[GT_BOX_ERA];
     struct gt_memo seen = {0};
     adopt_modules(b, &seen);
-    while ((era = gt_boxed_at(b, address, sizeof *era)) && is_new(&seen, address)) {
+    while ((era = gt_boxed_at(b, address, sizeof *era)) && gt_need_new(&seen, address)) {
         for (size_t i = 0; i < GT_ERA_STACKS; i++)
             adopt_stacks(b, (uintptr_t)era->stacks[i], &seen);
         adopt_strings(b, (uintptr_t)era->first_string, &seen);
@@ -381,7 +373,7 @@ static void add_rewaits(const struct gt_boxed *b, uint32_t gen, struct gt_buf *c
     const struct gt_rewaits *all;
     uint64_t address = b->box->root[GT_BOX_REWAITS];
     struct gt_memo seen = {0};
-    while ((all = rewaits_at(b, address)) && is_new(&seen, address)) {
+    while ((all = rewaits_at(b, address)) && gt_need_new(&seen, address)) {
         struct stream stream = stream_of(bufs, n, all->m);
         if (all->n)
             add(link, rewaits_of(b, all, gen, stream));

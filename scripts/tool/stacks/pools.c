@@ -64,12 +64,8 @@ static const struct region *region_of(const struct pools *p, uint64_t at)
 
 static void meet(struct search *x, uint64_t word)
 {
-    if (x->n == OBJECTS_MAX || !region_of(x->pools, word))
+    if (x->n == OBJECTS_MAX || !region_of(x->pools, word) || !gt_need_new(&x->seen, word))
         return;
-    uint64_t *slot = gt_need(gt_memo_at(&x->seen, word));
-    if (*slot)
-        return;
-    *slot = 1;
     *GT_MORE(x->found, x->n) = word;
 }
 

@@ -60,14 +60,6 @@ static void draw(struct look *l, enum gt_band band, double threads, uint64_t fro
         column[i] += threads * (b - a);
 }
 
-static bool is_new(struct gt_memo *memo, uint64_t key)
-{
-    uint64_t *seen = gt_need(gt_memo_at(memo, key | 1));
-    bool fresh = !*seen;
-    *seen = 1;
-    return fresh;
-}
-
 /* Whether the wait was ended by a call that wakes one thread, however soon others follow it. */
 static bool is_signalled(const struct gt_graph *graph, const struct gt_step *s)
 {
@@ -79,8 +71,8 @@ static void note_group(struct look *l, struct gt_place_waits *p, const struct gt
 {
     uint64_t at = is_signalled(l->sections->graph, s) ? s->to : s->to / TOGETHER_NS;
     uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), at);
-    p->groups += is_new(&l->groups, key);
-    p->woken += is_new(&l->groups, gt_hash_mix(key, l->thread + 1u));
+    p->groups += gt_need_new(&l->groups, key);
+    p->woken += gt_need_new(&l->groups, gt_hash_mix(key, l->thread + 1u));
     l->grouped++;
 }
 
