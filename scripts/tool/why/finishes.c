@@ -19,8 +19,7 @@ struct life {
     bool connects, accepts;
     bool waits;      /* until the recording ends */
     bool rests_last; /* its last wait was one for input or work */
-    uint64_t
-        rested; /* when the last such wait ended; 0: it read what a peer sent, no order to stop */
+    uint64_t rested; /* when the last such wait ended; 0: it read a peer's data, no order to stop */
 };
 
 struct waits {
