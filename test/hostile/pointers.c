@@ -3,7 +3,7 @@
  * touched, into the kernel's half, and not aligned. Prints what each call answers, or which signal
  * it ends in: libc itself touches what some point to. A row for each pointer of each call.
  */
-#include "../prog/program.h"
+#include "../prog/asleep.h"
 #include "../prog/libc.h"
 
 #include <dirent.h>
@@ -201,18 +201,10 @@ static pthread_t start_waiter(void)
 {
     static _Atomic int tid;
     pthread_t t;
-    char path[64], state = 0;
     if (pthread_create(&t, NULL, wait_there, (void *)&tid) != 0)
         abort();
-    while (!tid)
+    while (!tid || !is_asleep(tid))
         sched_yield();
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    while (state != 'S') {
-        FILE *stat = fopen(path, "r");
-        if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-            abort();
-        fclose(stat);
-    }
     return t;
 }
 

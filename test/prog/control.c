@@ -11,7 +11,7 @@
  *   alone         the same without threads, in short reads
  *   results       what the functions return when called at the wrong time
  */
-#include "program.h"
+#include "asleep.h"
 #include "libc.h"
 
 #pragma weak gotrace_start
@@ -154,15 +154,8 @@ static void *run_kind(void *arg)
 /* Until the kernel says that it sleeps; one that computes never does. */
 static void await_wait(const struct kind *kind)
 {
-    char path[64], state = 'R';
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", kind->tid);
-    while (state != 'S' && kind->wait != compute) {
-        FILE *f = fopen(path, "r");
-        if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-            abort();
-        if (f)
-            fclose(f);
-    }
+    while (kind->wait != compute && !is_asleep(kind->tid))
+        ;
 }
 
 static int late(void)

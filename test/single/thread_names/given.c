@@ -3,7 +3,7 @@
  * and the name that it has at its end, or "-". Starts the recording when half of the names are
  * given.
  */
-#include "../../prog/program.h"
+#include "../../prog/asleep.h"
 #include "../../../preload/gotrace.h"
 
 enum { THREADS = 11 };
@@ -82,16 +82,8 @@ static void *unnames_itself(void *arg)
 /* Returns when the thread sleeps in its wait. */
 static void await_wait(struct thread *t)
 {
-    char path[64], text[256], *state = NULL;
-    while (!t->tid)
+    while (!t->tid || !is_asleep(t->tid))
         ;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", t->tid);
-    do {
-        FILE *f = fopen(path, "r");
-        state = f && fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
-        if (f)
-            fclose(f);
-    } while (!state || state[2] != 'S');
 }
 
 static void begin(int i, void *(*routine)(void *))

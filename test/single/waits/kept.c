@@ -19,12 +19,7 @@ static void try_once(pthread_cond_t *at, pthread_mutex_t *with)
 
 static void wait_long(const char *how)
 {
-    enum { LONG_NS = 20000000, S_NS = 1000000000 };
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_nsec += LONG_NS;
-    end.tv_sec += end.tv_nsec / S_NS;
-    end.tv_nsec %= S_NS;
+    struct timespec end = after(CLOCK_REALTIME, 20000000);
     gotrace_log(0, "kept", how);
     pthread_cond_timedwait(&cond, &mutex, &end);
 }

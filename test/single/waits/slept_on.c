@@ -5,7 +5,7 @@
  * generation, logs "awake", and ends the workers.
  */
 #include "../../../preload/gotrace.h"
-#include "../../prog/program.h"
+#include "../../prog/asleep.h"
 
 enum { WORKERS = 16, ITEMS = 20000, MANY = 12 };
 
@@ -54,21 +54,10 @@ static void give(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static bool sleeps(int thread)
-{
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    int fd = open(path, O_RDONLY);
-    bool known = fd >= 0 && read(fd, text, sizeof text - 1) > 0;
-    close(fd);
-    const char *behind = known ? strrchr(text, ')') : NULL;
-    return behind && behind[2] == 'S';
-}
-
 static bool all_sleep(void)
 {
     for (int i = 0; i < WORKERS; i++) {
-        if (!tid[i] || !sleeps(tid[i]))
+        if (!tid[i] || !is_asleep(tid[i]))
             return false;
     }
     return done == ITEMS;

@@ -6,16 +6,9 @@
  *   timeout  as own, but a worker that has waited for 2 ms looks and waits anew
  * Prints how many each worker accepted.
  */
+#include "../../prog/asleep.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { WORKERS = 4, CLIENTS = 60 };
 
@@ -77,14 +70,8 @@ static int ask(void)
 /* Until that worker is asleep where it waits for connections. */
 static void await_worker(pid_t thread)
 {
-    char path[64], line[512], state = 'R';
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    for (int slept = 0; slept < 3; slept = state == 'S' ? slept + 1 : 0) {
-        FILE *file = fopen(path, "re");
-        must(file && fgets(line, sizeof line, file), path);
-        fclose(file);
-        state = strrchr(line, ')')[2];
-    }
+    for (int slept = 0; slept < 3; slept = is_asleep(thread) ? slept + 1 : 0)
+        ;
 }
 
 static void get_answer(int s)
