@@ -80,6 +80,16 @@ static void note_alone(struct gt_spot *spot, const struct gt_step *s)
     spot->alone++;
 }
 
+static void note_last_wait(struct gt_lane *lane, const struct gt_step *s, bool locks)
+{
+    if (s->kind == GT_RUNNING)
+        lane->ran += s->to - s->from;
+    else if (s->kind != GT_SCHED && !(s->kind == GT_SYNC && locks)) {
+        lane->last_wait = s->to;
+        lane->ran = 0;
+    }
+}
+
 static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *s)
 {
     struct gt_lane_chunk *chunk = room_for_step(lane);
@@ -102,6 +112,7 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
     chunk->bytes = (uint32_t)(p - chunk->data);
     chunk->steps++;
     note_alone(&graph->spot[s->spot], s);
+    note_last_wait(lane, s, graph->spot[s->spot].locks);
     lane->until = s->to;
     lane->woken |= waker;
     lane->steps++;

@@ -140,6 +140,8 @@ struct gt_lane {
     size_t pendings, pendings_room;
     const struct gt_callers *before; /* stack of its last call or wait */
     uint64_t call_from, call_to;     /* when that was */
+    uint64_t last_wait; /* when its last call or wait was over, except those for locks */
+    uint64_t ran;       /* how long it ran since then */
     bool woken;                      /* another thread has ended one of its waits */
     bool stopped;                    /* it went on until it was told to stop: joins.h */
     uint32_t creator; /* the thread that created it or started its process; or GT_NOBODY */

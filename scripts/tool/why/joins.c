@@ -85,10 +85,15 @@ static size_t child_from(const struct look *l, uint32_t maker, uint64_t at)
     return low;
 }
 
-/* Whether the thread ended just after it ended that wait. */
+/*
+ * Whether the thread ended just after it ended that wait: then it did nothing more but run, for a
+ * small part of its life. It may have had no CPU, or waited for a lock, such as Python's.
+ */
 static bool is_last(const struct gt_lane *by, const struct gt_step *s)
 {
-    return by->thread->ended && by->until < s->to + SOON_NS;
+    enum { PART = 32 };
+    bool ran = by->last_wait > s->to || by->ran > SOON_NS + (by->until - by->begin) / PART;
+    return by->thread->ended && (!ran || by->until < s->to + SOON_NS);
 }
 
 /* Whether the step waits for a child process, up to the child's last event: see reaped.h. */
@@ -102,8 +107,9 @@ bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struc
     if (s->kind != GT_SYNC || s->by == GT_NOBODY)
         return false;
     const struct gt_lane *by = &graph->lane[s->by];
+    const struct gt_spot *spot = &graph->spot[s->spot];
     bool last = is_last(by, s) && by->thread->maker == graph->lane[thread].thread;
-    return last || graph->spot[s->spot].joins;
+    return spot->joins || (last && !spot->locks);
 }
 
 /* Whether the step waited for work or an answer, and another thread ended it. */
@@ -464,6 +470,9 @@ static uint64_t last_over(const struct look *l, uint64_t at)
 /* All of it ------------------------------------------------------------------------------------ */
 
 /*
+ * A thread may be joined twice: after its last post comes its end, after which Python joins it once
+ * more. It was told to stop if it was by the first time.
+ *
  * With the thread that is joined go the children created since the join before it was created.
  * Children created earlier are joined with others, later.
  */
@@ -472,9 +481,9 @@ static void look_at_join(struct look *l, const struct gt_step *s)
     struct gt_lane *by = &l->graph->lane[s->by];
     l->arrival = l->series == by->thread->routine ? l->arrival : s->from;
     l->series = by->thread->routine;
-    by->stopped =
-        by->thread->ended && (stops_on_demand(l, s->by, l->arrival) ||
-                              (s->from > l->arrival && keeps_own_time(l, s->by, s->from)));
+    by->stopped = by->thread->ended && (by->stopped || !l->awaited[s->by]) &&
+                  (stops_on_demand(l, s->by, l->arrival) ||
+                   (s->from > l->arrival && keeps_own_time(l, s->by, s->from)));
     l->awaited[s->by] = true;
     end_children(l, s->to);
     join_pending(l, last_over(l, by->begin), l->arrival, s->to);

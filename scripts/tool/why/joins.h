@@ -16,7 +16,7 @@ size_t gt_joins_alike(const struct gt_graph *graph, uint32_t *first);
 
 /*
  * Whether the thread's step waits for the end of another thread, or for the last post of a child,
- * as a future's get does.
+ * as a future's get does. A wait for a lock is no such wait.
  */
 bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_step *step);
 
