@@ -142,12 +142,12 @@ struct gt_lane {
     uint64_t call_from, call_to;     /* when that was */
     uint64_t last_wait; /* when its last call or wait was over, except those for locks */
     uint64_t ran;       /* how long it ran since then */
-    bool woken;                      /* another thread has ended one of its waits */
-    bool stopped;                    /* it went on until it was told to stop: joins.h */
-    uint32_t creator; /* the thread that created it or started its process; or GT_NOBODY */
-    uint64_t created; /* when that thread went on: at `begin`, or before; see spawned.h */
-    uint64_t alike;   /* with `stopped`: known only by so many sleeps of one length; or 0 */
-    uint64_t joined;  /* when its creator went on after joining it without waiting; or 0 */
+    bool woken;         /* another thread has ended one of its waits */
+    bool stopped;       /* it went on until it was told to stop: joins.h */
+    uint32_t creator;   /* the thread that created it or started its process; or GT_NOBODY */
+    uint64_t created;   /* when that thread went on: at `begin`, or before; see spawned.h */
+    uint64_t alike;     /* with `stopped`: known only by so many sleeps of one length; or 0 */
+    uint64_t joined;    /* when its creator went on after joining it without waiting; or 0 */
 };
 
 /* An annotated task of the program (gotrace.h). */

@@ -9,6 +9,8 @@
  *
  * retries: four threads only try to lock a table, and sleep longer each time they did not get it.
  *
+ * files: the same, by flock() of a file that each thread has opened.
+ *
  * refused: four threads ask a desk for its only place, by pipes. A thread that is refused sleeps
  * twice as long as before, and asks again.
  *
@@ -23,6 +25,7 @@
  * serves: no polling. Another thread asks for each five pieces, and waits until they are done.
  */
 #include "../../prog/program.h"
+#include <sys/file.h>
 enum { ASKERS = 3, PARTS = 15, PART_US = 24000, LOOK_US = 3000, USE_US = 2000 };
 enum {
     CHANGERS = 4,
@@ -36,6 +39,7 @@ enum { BATCHES = 20, PIECES = 5, PIECE_US = 3000, STEP_US = 1000 };
 static atomic_int made[ASKERS];
 static atomic_long waits;
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool by_file;
 static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t meeting;
@@ -93,10 +97,14 @@ static __attribute__((noinline)) void change_table(void)
     usleep(CHANGE_US);
     __asm__ volatile("");
 }
-static __attribute__((noinline)) void get_table(void)
+static __attribute__((noinline)) bool try_table(int file)
+{
+    return by_file ? flock(file, LOCK_EX | LOCK_NB) == 0 : pthread_mutex_trylock(&table_lock) == 0;
+}
+static __attribute__((noinline)) void get_table(int file)
 {
     useconds_t pause = FIRST_US;
-    for (; pthread_mutex_trylock(&table_lock) != 0; waits++) {
+    for (; !try_table(file); waits++) {
         usleep(pause);
         pause = pause < LAST_US ? pause * 2 : pause;
     }
@@ -108,10 +116,14 @@ static __attribute__((noinline)) void plan_change(void)
 }
 static void *changer(void *arg)
 {
+    int file = by_file ? open("/proc/self/exe", O_RDONLY | O_CLOEXEC) : -1;
     for (int i = 0; i < CHANGES; i++) {
-        get_table();
+        get_table(file);
         change_table();
-        pthread_mutex_unlock(&table_lock);
+        if (by_file)
+            flock(file, LOCK_UN);
+        else
+            pthread_mutex_unlock(&table_lock);
         plan_change();
     }
     return arg;
@@ -255,11 +267,12 @@ static void visit(void)
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
+    by_file = strcmp(mode, "files") == 0;
     if (strcmp(mode, "several") == 0)
         run(ASKERS, asker, maker);
     else if (strcmp(mode, "expires") == 0)
         run(ASKERS, expecter, maker);
-    else if (strcmp(mode, "retries") == 0)
+    else if (strcmp(mode, "retries") == 0 || by_file)
         run(CHANGERS, changer, NULL);
     else if (strcmp(mode, "refused") == 0)
         visit();

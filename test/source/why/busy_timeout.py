@@ -1,5 +1,5 @@
-"""Four threads write to one SQLite database: each transaction takes 5 ms. Who finds it locked is in SQLite's busy handler, which
-sleeps and tries again. SQLite is not fair, so the threads write until 80 rows are there, and none writes a part of its own at the end."""
+"""Four threads write to one SQLite database, in rounds: SQLite is not fair, so each of them has one transaction of 5 ms in a round.
+Who finds the database locked is in SQLite's busy handler, which sleeps and tries again."""
 
 import sqlite3
 import sys
@@ -7,29 +7,25 @@ import threading
 import time
 
 path = sys.argv[1]
+together = threading.Barrier(4)
 
 
 def change_rows():
     time.sleep(0.005)
 
 
-def plan_rows():
-    time.sleep(0.006)
-
-
 def write_rows():
     db = sqlite3.connect(path, timeout=60, isolation_level=None)
     db.execute("PRAGMA synchronous=OFF")
-    for row in rows:
+    for i in range(20):
+        together.wait()
         db.execute("BEGIN IMMEDIATE")
-        db.execute("INSERT INTO rows VALUES (?)", (row,))
+        db.execute("INSERT INTO rows VALUES (?)", (i,))
         change_rows()
         db.execute("COMMIT")
-        plan_rows()
     db.close()
 
 
-rows = iter(range(80))
 sqlite3.connect(path).execute("CREATE TABLE rows (number)").connection.commit()
 threads = [threading.Thread(target=write_rows) for _ in range(4)]
 for thread in threads:
