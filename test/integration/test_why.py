@@ -1026,3 +1026,16 @@ def test_threads_of_a_runtime_are_no_pool(traced):
     shown = proc.run([GOTRACE, "why", trace]).ok().stdout
     assert re.search(r"^Limited by clock_nanosleep <- produce \(shop.py:19\)", shown, re.M), shown
     assert "Serialised" not in shown and "Imbalance" not in shown, shown
+
+
+@pytest.mark.measured
+@pytest.mark.limit(120)
+def test_a_lock_of_python_held_while_another_thread_is_asked(traced):
+    """Four threads share the interpreter's lock: the path stays with who waits for it. The thread that answers rests before, and the only CPU time is that of the prices."""
+    result = traced(["/usr/bin/python3", SOURCES / "whys/rates.py"]).ok()
+    report, (asked, took) = why(result.trace), map(int, result.stdout.split())
+    network, no_cpu = (sum(row["ns"] for row in report["path"]["rows"] if (row["kind"], row["what"]) == kind) for kind in [("network", "recv"), ("sched", "")])
+    assert abs(network - asked) < 0.08 * asked and no_cpu < 0.2 * took, (network, no_cpu, asked, took)
+    assert not any(row["function"] == "rate_server" and row["kind"] == "network" for row in report["path"]["rows"]), report["path"]["rows"]
+    (lock,) = [f["text"] for f in report["findings"] if f["finding"] == "lock_held_across_io"]
+    assert re.match(r"Lock held across I/O: \S+, taken in get_rate, .*\n?.*mostly in\n  recv <- fetch_rate \(rates.py:26\)", lock), lock

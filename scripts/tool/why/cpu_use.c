@@ -32,21 +32,31 @@ static void add_both_ends(struct moments *m, const struct gt_step *s, bool runs)
     *(runs ? &m->ran : &m->delayed) += s->to - s->from;
 }
 
+static void add_moments(struct moments *m, const struct gt_graph *graph, uint32_t thread,
+                        uint64_t from, uint64_t to)
+{
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+         s = gt_cursor_next(&c)) {
+        bool runs = s->kind == GT_RUNNING;
+        if (runs || (s->kind == GT_SCHED && s->to - s->from > GT_USUAL_WAKE_NS))
+            add_both_ends(m, s, runs);
+    }
+    gt_cursor_close(&c);
+}
+
+static void sort_moments(struct moments *m)
+{
+    if (m->n)
+        qsort(m->at, m->n, sizeof *m->at, by_moment);
+}
+
 static struct moments find_moments(const struct gt_graph *graph, uint64_t from, uint64_t to)
 {
     struct moments m = {0};
-    for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
-             s = gt_cursor_next(&c)) {
-            bool runs = s->kind == GT_RUNNING;
-            if (runs || (s->kind == GT_SCHED && s->to - s->from > GT_USUAL_WAKE_NS))
-                add_both_ends(&m, s, runs);
-        }
-        gt_cursor_close(&c);
-    }
-    if (m.n)
-        qsort(m.at, m.n, sizeof *m.at, by_moment);
+    for (uint32_t i = 0; i < graph->lanes; i++)
+        add_moments(&m, graph, i, from, to);
+    sort_moments(&m);
     return m;
 }
 
@@ -67,7 +77,61 @@ struct gt_cpu_parts gt_cpu_parts_of(const struct gt_graph *graph, uint32_t threa
     }
     if (!graph->threads.accounts || graph->threads.cpus || !all)
         return (struct gt_cpu_parts){.ran = 1};
-    return (struct gt_cpu_parts){(double)shares->cpu / (double)all, (double)off / (double)all};
+    double ran = (double)shares->cpu / (double)all, least = graph->lane[thread].ran_least;
+    double unseen = (double)off / (double)all;
+    least = least < 1 - unseen ? least : 1 - unseen;
+    return (struct gt_cpu_parts){ran > least ? ran : least, unseen};
+}
+
+static bool takes(const struct gt_lane *lane, uint32_t lock)
+{
+    for (size_t i = 0; i < lane->holds; i++) {
+        if (lane->hold[i].lock == lock)
+            return true;
+    }
+    return false;
+}
+
+/* The time in which any of the threads ran, by its events. */
+static uint64_t any_ran(const struct moments *m)
+{
+    uint64_t ns = 0;
+    int running = 0;
+    for (size_t i = 0; i + 1 < m->n; i++) {
+        running += m->at[i].running;
+        ns += running > 0 ? m->at[i + 1].at - m->at[i].at : 0;
+    }
+    return ns;
+}
+
+static void find_use_with(struct gt_graph *graph, uint32_t gil)
+{
+    bool *its = gt_need(calloc(graph->lanes + 1, sizeof *its));
+    struct moments m = {0};
+    uint64_t cpu = 0;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        its[i] = takes(&graph->lane[i], gil);
+        if (!its[i])
+            continue;
+        add_moments(&m, graph, i, 0, UINT64_MAX);
+        cpu += graph->lane[i].thread->shares.cpu;
+    }
+    sort_moments(&m);
+    uint64_t ran = any_ran(&m);
+    for (uint32_t i = 0; i < graph->lanes && ran; i++) {
+        if (its[i])
+            graph->lane[i].ran_least = cpu < ran ? (double)cpu / (double)ran : 1;
+    }
+    free(m.at);
+    free(its);
+}
+
+void gt_cpu_use_find(struct gt_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->locks; i++) {
+        if (gt_lock_is_gil(graph->lock[i]))
+            find_use_with(graph, i);
+    }
 }
 
 /*

@@ -148,6 +148,7 @@ struct gt_lane {
     uint64_t created;   /* when that thread went on: at `begin`, or before; see spawned.h */
     uint64_t alike;     /* with `stopped`: known only by so many sleeps of one length; or 0 */
     uint64_t joined;    /* when its creator went on after joining it without waiting; or 0 */
+    double ran_least;   /* of its running, at least this part was on a CPU: see cpu_use.h */
 };
 
 /* An annotated task of the program (gotrace.h). */

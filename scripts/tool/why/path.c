@@ -14,8 +14,8 @@ struct walk {
     struct gt_sections *sections;
     struct gt_cursor *cursor; /* of each thread */
     uint32_t thread;
-    uint32_t waiter;  /* the thread that joins one that was told to stop; GT_NOBODY: none */
-    uint64_t arrival; /* when it came to the join: there the path returns to it */
+    uint32_t waiter;  /* the thread to which the path returns; GT_NOBODY: none. See is_passing */
+    uint64_t arrival; /* when that thread began to wait: there the path returns to it */
     uint32_t asker;   /* the thread whose wait for input led to this one; GT_NOBODY: none */
     uint64_t asked;   /* when that wait began */
     bool guessed;     /* the path came to the thread by an inferred wake-up */
@@ -172,9 +172,18 @@ static void note_questions(struct walk *w, uint64_t from, uint64_t to)
     }
 }
 
+/*
+ * Whether only what the other thread did during the step counts. A thread that waits for its
+ * interpreter's lock needs nothing of the thread that happens to have it.
+ */
+static bool is_passing(const struct gt_graph *graph, const struct gt_step *step)
+{
+    return gt_graph_is_gil_wait(graph, step) || gt_joins_is_rest(graph, step);
+}
+
 static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint64_t at)
 {
-    if (step && w->waiter == GT_NOBODY && gt_joins_is_rest(w->sections->graph, step)) {
+    if (step && w->waiter == GT_NOBODY && is_passing(w->sections->graph, step)) {
         w->waiter = w->thread;
         w->arrival = step->from;
     }
@@ -189,10 +198,7 @@ static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint
     w->path->hops++;
 }
 
-/*
- * How far back the path may stay with other threads. At the arrival it returns to the thread that
- * joined.
- */
+/* How far back the path may stay with other threads. At the arrival it returns to the waiter. */
 static uint64_t limit_of(struct walk *w, uint64_t from, uint64_t at)
 {
     if (w->waiter != GT_NOBODY && at <= w->arrival) {

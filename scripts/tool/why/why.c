@@ -124,6 +124,7 @@ int gt_command_why(int argc, char **argv)
     gt_reaped_find(&why.graph);
     gt_spawned_find(&why.graph);
     gt_joins_find(&why.graph);
+    gt_cpu_use_find(&why.graph);
     gt_begins_settle(&why.graph);
     gt_questions_find(&why.graph);
     gt_why_find(&why, from, to);
