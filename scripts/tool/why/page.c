@@ -431,7 +431,7 @@ static void print_why_rough(const struct gt_why *why, bool differs)
     uint64_t delays = why->path.by_kind[GT_SCHED];
     printf(",\n  %s ", differs ? "because" : "but");
     if (all->passes)
-        printf("the waiter's own hold of the lock is unknown after %s.\n",
+        printf("how long a thread held the lock is unknown after %s for it.\n",
                gt_count(all->passes, "wait"));
     else if (all->forced)
         printf("the waker is unknown in %s.\n", gt_count(all->forced, "wait"));
@@ -447,6 +447,24 @@ const char *const gt_whatif_bases[] = {[GT_REPLAYED] = "replayed",
                                        [GT_BOUNDED] = "bounded",
                                        [GT_INFERRED] = "inferred",
                                        [GT_SHARED] = "shared"};
+
+/* What the words in the column "it is" mean; a replay needs no explanation. */
+static const char *const meanings[] = {
+    [GT_BOUNDED] = "no more than the time spent there, though the replay gains more.",
+    [GT_INFERRED] = "which thread woke which, or that a queue is shared, is inferred from times.",
+    [GT_SHARED] = "threads alike take the next piece of work, each as fast as it is then.",
+};
+
+static void explain_bases(const struct gt_whatif *at, size_t n)
+{
+    for (size_t basis = 0; basis < sizeof meanings / sizeof *meanings; basis++) {
+        bool any = false;
+        for (size_t i = 0; i < n; i++)
+            any |= at[i].basis == basis;
+        if (any && meanings[basis])
+            printf("  %s: %s\n", gt_whatif_bases[basis], meanings[basis]);
+    }
+}
 
 static void print_name(const struct gt_why *why, const struct gt_whatif *it)
 {
@@ -525,13 +543,10 @@ static void print_whatifs(const struct gt_why *why)
         return;
     }
     printf("%7s %8s  %-8s  if\n", "time", "then", "it is");
-    bool shared = false;
-    for (size_t i = 0; i < all->n && i < shown.rows; i++) {
+    size_t rows = all->n < shown.rows ? all->n : shown.rows;
+    for (size_t i = 0; i < rows; i++)
         print_whatif(why, &all->at[i]);
-        shared |= all->at[i].basis == GT_SHARED;
-    }
-    if (shared)
-        puts("  shared: threads alike take the next piece of work, each as fast as it is then.");
+    explain_bases(all->at, rows);
 }
 
 /* Parallelism --------------------------------------------------------------------------------- */
@@ -545,8 +560,9 @@ static void print_parallelism(const struct gt_why *why)
 {
     const struct gt_survey *v = &why->survey;
     bool utf8 = gt_bars_are_utf8();
-    printf("\nParallelism (threads): each column is %s; a full block is the row's maximum\n",
-           gt_duration((v->to - v->from) / GT_COLUMNS));
+    printf("\nParallelism (threads): each column is %s; %s\n",
+           gt_duration((v->to - v->from) / GT_COLUMNS),
+           utf8 ? "a full block is the row's maximum" : "# is the row's maximum, then *+=-:.");
     for (int k = 0; k < GT_BANDS; k++) {
         double most = 0;
         for (int i = 0; i < GT_COLUMNS; i++)
