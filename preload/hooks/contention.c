@@ -1,6 +1,8 @@
 /* See contention.h. */
 #include "contention.h"
 
+#include "registry.h"
+
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/log.h"
@@ -8,6 +10,7 @@
 #include "encoder/drain/frames.h"
 #include "encoder/thread/strings.h"
 #include "preload/control/process_names.h"
+#include "preload/life/thread.h"
 #include "symbolize/elf/modules.h"
 
 #include <stdio.h>
@@ -22,6 +25,7 @@ enum { PLACES = 256, PROBES = 8, FRAMES = 12 };
 static struct place {
     _Atomic uint64_t key, units;
     _Atomic uint32_t n; /* frames; 0: the entry is being filled in */
+    uint64_t all;       /* drain side: units, and the waits that have not ended */
     uint32_t epoch;
     const void *lock;
     uint64_t pcs[FRAMES];
@@ -62,14 +66,20 @@ static struct place *place_of(const void *lock, const struct gt_stack *stack)
     return NULL;
 }
 
+/* The part of a wait that is in the recording. */
+static uint64_t units_of(uint64_t since, uint64_t until)
+{
+    uint64_t begin = atomic_load_explicit(&began, memory_order_relaxed);
+    begin = since > begin ? since : begin;
+    return until > begin ? until - begin : 0;
+}
+
 void gt_contention_add(const void *lock, const struct gt_stack *stack, uint64_t since,
                        uint64_t until)
 {
-    uint64_t begin = atomic_load_explicit(&began, memory_order_relaxed);
     struct place *p = stack ? place_of(lock, stack) : NULL;
-    begin = since > begin ? since : begin;
-    if (until > begin)
-        atomic_fetch_add_explicit(p ? &p->units : &left_out, until - begin, memory_order_relaxed);
+    atomic_fetch_add_explicit(p ? &p->units : &left_out, units_of(since, until),
+                              memory_order_relaxed);
 }
 
 void gt_contention_begin(void)
@@ -145,17 +155,39 @@ static bool is_same_place(const struct gt_named_frame *a, const struct gt_named_
 static void add_to(struct sum sums[PLACES], const struct place *p)
 {
     uint32_t n = atomic_load_explicit(&p->n, memory_order_acquire);
-    uint64_t units = n ? atomic_load_explicit(&p->units, memory_order_relaxed) : 0;
-    const struct gt_named_frame *at = units ? frame_of(p, n) : NULL;
+    const struct gt_named_frame *at = n && p->all ? frame_of(p, n) : NULL;
     struct sum *sum = sums;
-    if (!units)
+    if (!n || !p->all)
         return;
     while (sum->units && !is_same_place(sum->at, at))
         sum++;
     if (!sum->units)
         *sum = (struct sum){.at = at, .lock = p->lock, .epoch = p->epoch};
     sum->several |= sum->lock != p->lock;
-    sum->units += units;
+    sum->units += p->all;
+}
+
+/* Drain side: when the recording ended, and what is left out of all waits. */
+static uint64_t ended, not_placed;
+
+/* The registry is locked: the waiter is still in its wait. */
+static void add_unended(const struct gt_waiter *waiter)
+{
+    const struct gt_stack *stack = waiter->g->wait_stack;
+    if (!gt_contention_counts(waiter->kind) || waiter->again)
+        return;
+    struct place *p = stack ? place_of(gt_lock_at(waiter->addr), stack) : NULL;
+    *(p ? &p->all : &not_placed) += units_of(waiter->since, ended);
+}
+
+/* Units are read first: a wait that ends meanwhile is not counted twice. */
+static void add_all(void)
+{
+    for (uint32_t i = 0; i < PLACES && atomic_load(&used); i++)
+        places[i].all = atomic_load_explicit(&places[i].units, memory_order_relaxed);
+    not_placed = atomic_load(&left_out);
+    ended = gt_clock_now();
+    gt_registry_each(add_unended);
 }
 
 static const char *name_of(const struct sum *sum)
@@ -182,7 +214,10 @@ void gt_contention_sum_up(void)
     enum { LEAST_PART = 20 };
     static struct sum sums[PLACES + 1] GT_SPARSE; /* the caller's stack may be a small one */
     struct sum *most = sums;
-    if (!atomic_load(&used) || gt_frames_named_later() || !gt_log_is_read())
+    if (gt_frames_named_later() || !gt_log_is_read())
+        return;
+    add_all();
+    if (!atomic_load(&used))
         return;
     longest.ns = 0;
     memset(sums, 0, sizeof sums);
@@ -190,7 +225,7 @@ void gt_contention_sum_up(void)
         add_to(sums, &places[i]);
     for (struct sum *sum = sums; sum->units; sum++)
         most = sum->units > most->units ? sum : most;
-    if (most->at && atomic_load(&left_out) < most->units / LEAST_PART)
+    if (most->at && not_placed < most->units / LEAST_PART)
         describe(most);
 }
 

@@ -59,9 +59,10 @@ def test_exit_line_says_no_place(traced, argv, env):
     assert "nothing lost; next: " in traced(argv, env=env).ok().stderr
 
 
-def test_exit_line_of_a_later_recording(traced):
-    """A wait counts from where the recording begins."""
-    result = traced([SINGLE / "options/late"], env={**SAYS_ALL, "GOTRACE_START": "manual"}).ok()
+@pytest.mark.parametrize("wait", ["ended", "unended"])
+def test_exit_line_of_a_later_recording(traced, wait):
+    """A wait counts from where the recording begins, and until it ends."""
+    result = traced([SINGLE / "options/late", wait], env={**SAYS_ALL, "GOTRACE_START": "manual"}).ok()
     seconds = float(WAITED.search(result.stderr)[1])
     assert seconds <= float(result.stdout), result
 
