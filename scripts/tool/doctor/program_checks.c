@@ -49,16 +49,16 @@ static bool is_read(struct gt_check *c)
 static void mend_name(struct gt_check *c)
 {
     const char *name = program.name, *end = strrchr(name, '.');
-    const char *here = strchr(name, '/') ? "" : "./";
+    const char *here = strchr(name, '/') ? "" : "./", *typed = gt_to_type(name);
     struct stat st;
     if (stat(name, &st) != 0 || !S_ISREG(st.st_mode))
         return;
     if (access(name, X_OK) != 0 && end && strcmp(end, ".py") == 0)
-        gt_mend(c, "gotrace -- python3 %s", name);
+        gt_mend(c, "gotrace -- python3 %s", typed);
     else if (access(name, X_OK) != 0)
-        gt_mend(c, "chmod +x %s%s && gotrace doctor %s%s", here, name, here, name);
+        gt_mend(c, "chmod +x %s%s && gotrace doctor %s%s", here, typed, here, typed);
     else if (*here)
-        gt_mend(c, "gotrace doctor ./%s", name);
+        gt_mend(c, "gotrace doctor ./%s", typed);
 }
 
 static void look_at_tracing(struct gt_check *c)

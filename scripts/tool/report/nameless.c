@@ -132,7 +132,7 @@ char *gt_nameless_text(const struct gt_nameless *these, const char *of,
         fprintf(text,
                 ", then: gotrace symbolize %s\nOr have them fetched: gotrace symbolize "
                 "--debuginfod %s\n",
-                gt_printable(trace->path), gt_printable(trace->path));
+                gt_to_type(trace->path), gt_to_type(trace->path));
     fclose(text);
     return gt_need(its);
 }
