@@ -75,14 +75,12 @@ static void look_at_tracing(struct gt_check *c)
 
 static void mend_symbols(struct gt_check *c)
 {
-    static char name[600];
     char line[512];
-    const char *its = gt_package_of(program.path);
-    if (!*its) {
+    const char *name = gt_debug_package_of(program.path);
+    if (!*name) {
         gt_mend(c, "build it with -g, and do not strip it");
         return;
     }
-    snprintf(name, sizeof name, "%s-dbgsym", its);
     int known = gt_ask((const char *const[]){"apt-cache", "show", name, NULL}, line, sizeof line);
     if (known == 0 && *line)
         gt_mend(c, "%sapt install %s", gt_as_root(), name);
@@ -95,7 +93,7 @@ static void mend_symbols(struct gt_check *c)
         gt_mend(c,
                 "%sdnf debuginfo-install %s (or: gotrace symbolize --debuginfod "
                 "TRACE)",
-                gt_as_root(), its);
+                gt_as_root(), gt_package_of(program.path));
 }
 
 /* Whether the dynamic symbols have functions of the program's own, which it exports to libraries.

@@ -6,6 +6,8 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
+#include "symbolize/elf/image.h"
+#include "symbolize/elf/modules.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -89,50 +91,126 @@ static void add_modules(FILE *text, const struct gt_nameless *these)
         fputs(told ? " and others" : "several modules", text);
 }
 
-/* "liblzma5-dbgsym, xz-utils-dbgsym": of the modules whose packages are known here. */
-static void add_packages(FILE *text, const struct gt_nameless *these)
+/* The path in a module's description, if the module has that name; in new memory, or NULL. */
+static char *path_if_named(const char *path, const struct gt_module *m, const char *name, int length)
 {
-    const char *debug = access("/usr/bin/dpkg", X_OK) ? "debuginfo" : "dbgsym";
+    const char *called = m->is_program ? strstr(path, "//") + 1 : path;
+    char *file = gt_need(strndup(path, m->is_program ? (size_t)(called - 1 - path) : strlen(path)));
+    const char *names[] = {basename(file), basename(called)};
+    for (int i = 0; i < 2; i++) {
+        if (strncmp(names[i], name, (size_t)length) == 0 && !names[i][length])
+            return file;
+    }
+    free(file);
+    return NULL;
+}
+
+/*
+ * The file of a module, if the build that was traced is on this machine; in new memory, or NULL. Of
+ * a trace without descriptions of modules: the file at the path that functions of the report have.
+ */
+static char *file_of(const struct gt_trace *trace, const char *name, int length, const char *told)
+{
+    bool any = false;
+    for (size_t i = 0; i < trace->n_remarks; i++) {
+        struct gt_module m;
+        struct gt_image image;
+        const char *path = gt_modules_parse(trace->remarks[i], &m);
+        any |= path != NULL;
+        char *file = path ? path_if_named(path, &m, name, length) : NULL;
+        if (!file)
+            continue;
+        bool opened = gt_image_open(&image, file) == 0;
+        bool same = opened && gt_image_is(&image, m.build_id, m.build_id_len);
+        if (opened)
+            gt_image_close(&image);
+        if (same)
+            return file;
+        free(file);
+    }
+    return !any && access(told, F_OK) == 0 ? gt_need(strdup(told)) : NULL;
+}
+
+/*
+ * Writes the packages with the names of modules, "liblzma5-dbgsym, xz-utils-dbgsym"; and to `others`
+ * the modules on this machine that are of no package.
+ */
+static void add_packages(FILE *text, const struct gt_nameless *these, FILE *others,
+                         const struct gt_trace *trace)
+{
     char *package[sizeof these->module / sizeof *these->module];
-    unsigned n = 0;
+    unsigned n = 0, without = 0;
     for (unsigned i = 0; i < these->n; i++) {
-        const char *its = is_told(these, i) ? gt_package_of(these->module[i].file) : "";
+        const char *name = these->module[i].name;
+        int length = these->module[i].length;
+        const char *told = these->module[i].file;
+        char *file = is_told(these, i) ? file_of(trace, name, length, told) : NULL;
+        const char *its = file ? gt_debug_package_of(file) : "";
         unsigned same = 0;
+        if (file && !*its)
+            fprintf(others, "%s%.*s", without++ ? ", " : "", length, name);
+        free(file);
         while (same < n && strcmp(package[same], its) != 0)
             same++;
         if (!*its || same < n)
             continue;
-        fprintf(text, "%s%s-%s", n ? ", " : "", its, debug);
+        fprintf(text, "%s%s", n ? ", " : "", its);
         package[n++] = gt_need(strdup(its));
     }
-    if (!n)
-        fputs("their debug symbols (packages called -dbgsym or -debuginfo; a program of your own: "
-              "build it with -g)",
-              text);
-    while (n)
-        free(package[--n]);
+    for (unsigned i = 0; i < n; i++)
+        free(package[i]);
+}
+
+/* How to install the packages and to have their names in the trace. */
+static void explain_packages(FILE *text, const char *packages, const struct gt_trace *trace)
+{
+    const char *path = gt_to_type(trace->path);
+    bool later = !gt_v1_global_order(trace->format); /* else it cannot be given names later */
+    const char *source = strstr(packages, "-dbgsym") ? gt_debug_source() : "";
+    fprintf(text, "Install %s, then%s%s\n",
+            *packages ? packages : "their debug symbols (packages called -dbgsym or -debuginfo)",
+            later ? ": gotrace symbolize " : " record again.", later ? path : "");
+    if (*source)
+        fprintf(text, "First give apt a source with them: %s\n", source);
+    if (later)
+        fprintf(text, "Or have them fetched: %sgotrace symbolize --debuginfod %s\n",
+                gt_debuginfod_setting(), path);
+}
+
+/* A program of the user's own: built again, it is another one than the trace's. */
+static void explain_others(FILE *text, const char *others, const struct gt_trace *trace)
+{
+    fprintf(text, "Build %s with -g, do not strip it, and record again.\n", others);
+    if (!gt_v1_global_order(trace->format))
+        fprintf(text,
+                "Or name the folder of the file before it was stripped: gotrace symbolize "
+                "--debug-dir=DIR %s\n",
+                gt_to_type(trace->path));
 }
 
 char *gt_nameless_text(const struct gt_nameless *these, const char *of,
                        const struct gt_trace *trace)
 {
     enum { LEAST_PERCENT = 10 };
-    char *its = NULL;
+    char *its = NULL, *packages = NULL, *others = NULL;
     size_t size = 0;
     if (percent(these) < LEAST_PERCENT)
         return NULL;
+    FILE *package_list = gt_need(open_memstream(&packages, &size));
+    FILE *other_list = gt_need(open_memstream(&others, &size));
+    add_packages(package_list, these, other_list, trace);
+    fclose(package_list);
+    fclose(other_list);
     FILE *text = gt_need(open_memstream(&its, &size));
     fprintf(text, "%" PRIu64 " %% of the %s is in functions without names (", percent(these), of);
     add_modules(text, these);
-    fputs(").\nInstall ", text);
-    add_packages(text, these);
-    if (gt_v1_global_order(trace->format)) /* this format cannot be given names later */
-        fputs(", then record again.\n", text);
-    else
-        fprintf(text,
-                ", then: gotrace symbolize %s\nOr have them fetched: gotrace symbolize "
-                "--debuginfod %s\n",
-                gt_to_type(trace->path), gt_to_type(trace->path));
+    fputs(").\n", text);
+    if (*packages || !*others)
+        explain_packages(text, packages, trace);
+    if (*others)
+        explain_others(text, others, trace);
+    free(packages);
+    free(others);
     fclose(text);
     return gt_need(its);
 }
