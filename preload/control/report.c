@@ -158,7 +158,7 @@ static void describe_next(char text[NEXT_TEXT], const struct file *f)
     gt_shell_word(&t, f->path);
 }
 
-/* Describes a recording that was written. What to type next comes last, as a whole or not at all. */
+/* Describes a recording that was written. What to type next comes last, whole or not at all. */
 static void describe_written(char line[GT_REPORT_LINE], const struct gt_recording_summary *s,
                              const struct file *f, const char *lost)
 {
@@ -169,10 +169,10 @@ static void describe_written(char line[GT_REPORT_LINE], const struct gt_recordin
         waited = gt_contention_phrase(s->duration_ns);
     describe_files(files, s);
     describe_next(next, f);
-    int n = snprintf(line, GT_REPORT_LINE, "%s%s: %.1f KiB%s, %llu events in %.3f s, %s%s%s%s",
-                     f->path, f->part, (double)s->bytes / 1024, files,
-                     (unsigned long long)s->events, (double)s->duration_ns / 1e9, lost,
-                     *waited ? "; " : "", waited, next);
+    int n =
+        snprintf(line, GT_REPORT_LINE, "%s%s: %.1f KiB%s, %llu events in %.3f s, %s%s%s%s", f->path,
+                 f->part, (double)s->bytes / 1024, files, (unsigned long long)s->events,
+                 (double)s->duration_ns / 1e9, lost, *waited ? "; " : "", waited, next);
     int without = n - (int)strlen(next);
     if (n > MOST && without < GT_REPORT_LINE)
         line[without] = 0;

@@ -11,8 +11,8 @@
 struct gt_stack;
 
 /*
- * Whether waits for such a lock are summed up. What a semaphore, or one of Python's locks, is for is
- * not known: an idle thread waits there, too.
+ * Whether waits for such a lock are summed up. What a semaphore, or one of Python's locks, is for
+ * is not known: an idle thread waits there, too.
  */
 static inline bool gt_contention_counts(enum gt_lock_kind kind)
 {

@@ -51,8 +51,8 @@ const char *gt_package_of(const char *path)
 }
 
 /*
- * Debian and Ubuntu build -dbgsym packages, but for the C library and Python: all that is built of a
- * version of Python has its symbols in python3.11-dbg.
+ * Debian and Ubuntu build -dbgsym packages, but for the C library and Python: all that is built of
+ * a version of Python has its symbols in python3.11-dbg.
  */
 const char *gt_debug_package_of(const char *path)
 {

@@ -1,5 +1,7 @@
-/* Which package of the distribution a file is of, and where its debug symbols come from: dpkg or rpm
- * is asked. */
+/*
+ * Which package of the distribution a file is of, by dpkg or rpm, and where its debug symbols come
+ * from.
+ */
 #pragma once
 
 /* The package's name, valid until the next call; "": not known, or the file is not on this machine.
