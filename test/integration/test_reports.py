@@ -554,6 +554,15 @@ def stripped(tmp_path):
     return program
 
 
+@pytest.mark.parametrize("what", ["--holders", "--by-lock", "--by-thread", "--wakers"])
+def test_locks_without_names(traced, stripped, what):
+    """Each report that shows addresses says so at its end."""
+    trace = traced([stripped]).ok().trace
+    assert without_names(proc.run([GOTRACE, "top", what, trace]).ok().stdout)[1] == "stripped"
+    named = traced([PROGRAMS / "truth"]).ok().trace
+    assert not without_names(proc.run([GOTRACE, "top", what, named]).ok().stdout)
+
+
 @pytest.mark.parametrize("command", [["top", "--kind=sync"], ["why"]])
 def test_modules_without_names(traced, tmp_path, stripped, command):
     """A report says how much is in them, and where the names come from; a format that is given none later is recorded again."""

@@ -91,40 +91,50 @@ static void add_modules(FILE *text, const struct gt_nameless *these)
         fputs(told ? " and others" : "several modules", text);
 }
 
-/* The path in a module's description, if the module has that name; in new memory, or NULL. */
-static char *path_if_named(const char *path, const struct gt_module *m, const char *name, int length)
+static bool is_named(const char *path, const char *name, int length)
 {
-    const char *called = m->is_program ? strstr(path, "//") + 1 : path;
-    char *file = gt_need(strndup(path, m->is_program ? (size_t)(called - 1 - path) : strlen(path)));
-    const char *names[] = {basename(file), basename(called)};
-    for (int i = 0; i < 2; i++) {
-        if (strncmp(names[i], name, (size_t)length) == 0 && !names[i][length])
-            return file;
+    const char *its = basename(path);
+    return strncmp(its, name, (size_t)length) == 0 && !its[length];
+}
+
+/* Whether the build that ran is on this machine, and in no container. */
+static bool is_here(const char *file, const struct gt_module *m)
+{
+    struct gt_image image;
+    if (gt_image_open(&image, file) != 0)
+        return false;
+    bool same = gt_image_is(&image, m->build_id, m->build_id_len);
+    gt_image_close(&image);
+    return same;
+}
+
+/* The file of a module of the process that was looked at; in new memory. NULL: it is not here. */
+static char *file_now(const char *name, int length)
+{
+    for (const struct gt_module *m = gt_modules_last(); m; m = m->next) {
+        const char *file = gt_module_name(m); /* m->path may lead to it through /proc */
+        if (is_named(file, name, length) && is_here(file, m))
+            return gt_need(strdup(file));
     }
-    free(file);
     return NULL;
 }
 
 /*
- * The file of a module, if the build that was traced is on this machine; in new memory, or NULL. Of
- * a trace without descriptions of modules: the file at the path that functions of the report have.
+ * The file of a module of the trace; in new memory, or NULL. Of a trace without descriptions of
+ * modules: the file at the path that functions of the report have.
  */
-static char *file_of(const struct gt_trace *trace, const char *name, int length, const char *told)
+static char *file_then(const struct gt_trace *trace, const char *name, int length, const char *told)
 {
     bool any = false;
     for (size_t i = 0; i < trace->n_remarks; i++) {
         struct gt_module m;
-        struct gt_image image;
         const char *path = gt_modules_parse(trace->remarks[i], &m);
-        any |= path != NULL;
-        char *file = path ? path_if_named(path, &m, name, length) : NULL;
-        if (!file)
+        if (!path)
             continue;
-        bool opened = gt_image_open(&image, file) == 0;
-        bool same = opened && gt_image_is(&image, m.build_id, m.build_id_len);
-        if (opened)
-            gt_image_close(&image);
-        if (same)
+        const char *called = m.is_program ? strstr(path, "//") : path;
+        char *file = gt_need(m.is_program ? strndup(path, (size_t)(called - path)) : strdup(path));
+        any = true;
+        if ((is_named(file, name, length) || is_named(called, name, length)) && is_here(file, &m))
             return file;
         free(file);
     }
@@ -132,8 +142,8 @@ static char *file_of(const struct gt_trace *trace, const char *name, int length,
 }
 
 /*
- * Writes the packages with the names of modules, "liblzma5-dbgsym, xz-utils-dbgsym"; and to `others`
- * the modules on this machine that are of no package.
+ * Writes the packages with the names of modules, "liblzma5-dbgsym, xz-utils-dbgsym"; and to
+ * `others` the modules on this machine that are of no package.
  */
 static void add_packages(FILE *text, const struct gt_nameless *these, FILE *others,
                          const struct gt_trace *trace)
@@ -144,7 +154,9 @@ static void add_packages(FILE *text, const struct gt_nameless *these, FILE *othe
         const char *name = these->module[i].name;
         int length = these->module[i].length;
         const char *told = these->module[i].file;
-        char *file = is_told(these, i) ? file_of(trace, name, length, told) : NULL;
+        char *file = !is_told(these, i) ? NULL
+                     : trace            ? file_then(trace, name, length, told)
+                                        : file_now(name, length);
         const char *its = file ? gt_debug_package_of(file) : "";
         unsigned same = 0;
         if (file && !*its)
@@ -161,15 +173,24 @@ static void add_packages(FILE *text, const struct gt_nameless *these, FILE *othe
         free(package[i]);
 }
 
-/* How to install the packages and to have their names in the trace. */
+/* Whether the trace can be given names later. */
+static bool is_open_to_names(const struct gt_trace *trace)
+{
+    return trace && !gt_v1_global_order(trace->format);
+}
+
+/* How to install the packages and to have their names in the report. */
 static void explain_packages(FILE *text, const char *packages, const struct gt_trace *trace)
 {
-    const char *path = gt_to_type(trace->path);
-    bool later = !gt_v1_global_order(trace->format); /* else it cannot be given names later */
+    const char *path = trace ? gt_to_type(trace->path) : "";
     const char *source = strstr(packages, "-dbgsym") ? gt_debug_source() : "";
+    bool later = is_open_to_names(trace);
     fprintf(text, "Install %s, then%s%s\n",
             *packages ? packages : "their debug symbols (packages called -dbgsym or -debuginfo)",
-            later ? ": gotrace symbolize " : " record again.", later ? path : "");
+            later   ? ": gotrace symbolize "
+            : trace ? " record again."
+                    : " look again.",
+            later ? path : "");
     if (*source)
         fprintf(text, "First give apt a source with them: %s\n", source);
     if (later)
@@ -180,8 +201,9 @@ static void explain_packages(FILE *text, const char *packages, const struct gt_t
 /* A program of the user's own: built again, it is another one than the trace's. */
 static void explain_others(FILE *text, const char *others, const struct gt_trace *trace)
 {
-    fprintf(text, "Build %s with -g, do not strip it, and record again.\n", others);
-    if (!gt_v1_global_order(trace->format))
+    fprintf(text, "Build %s with -g, do not strip it, and %s again.\n", others,
+            trace ? "record" : "run it");
+    if (is_open_to_names(trace))
         fprintf(text,
                 "Or name the folder of the file before it was stripped: gotrace symbolize "
                 "--debug-dir=DIR %s\n",
@@ -202,7 +224,7 @@ char *gt_nameless_text(const struct gt_nameless *these, const char *of,
     fclose(package_list);
     fclose(other_list);
     FILE *text = gt_need(open_memstream(&its, &size));
-    fprintf(text, "%" PRIu64 " %% of the %s is in functions without names (", percent(these), of);
+    fprintf(text, "%" PRIu64 " %% of the %s functions without names (", percent(these), of);
     add_modules(text, these);
     fputs(").\n", text);
     if (*packages || !*others)
@@ -213,4 +235,13 @@ char *gt_nameless_text(const struct gt_nameless *these, const char *of,
     free(others);
     fclose(text);
     return gt_need(its);
+}
+
+void gt_nameless_print(const struct gt_nameless *these, const char *of,
+                       const struct gt_trace *trace)
+{
+    char *text = gt_nameless_text(these, of, trace);
+    if (text)
+        printf("\n%s", text);
+    free(text);
 }

@@ -693,7 +693,7 @@ static char *without_names(const struct gt_why *why)
         const struct gt_section *s = &why->sections.at[why->path.row[i].section];
         gt_nameless_add(&these, s->func, s->file, why->path.row[i].ns);
     }
-    return gt_nameless_text(&these, "critical path", &why->graph.trace);
+    return gt_nameless_text(&these, "critical path is in", &why->graph.trace);
 }
 
 static void print_page(struct gt_why *why, const char *nameless)
