@@ -26,6 +26,7 @@ static struct place {
     _Atomic uint64_t key, units;
     _Atomic uint32_t n; /* frames; 0: the entry is being filled in */
     uint64_t all;       /* drain side: units, and the waits that have not ended */
+    uint32_t sum;       /* drain side: where all is added to */
     uint32_t epoch;
     const void *lock;
     uint64_t pcs[FRAMES];
@@ -46,7 +47,7 @@ static void fill_in(struct place *p, const void *lock, const struct gt_stack *st
     memcpy(p->pcs, stack->pcs, n * sizeof *p->pcs);
     p->epoch = gt_stack_epoch(stack);
     p->lock = lock;
-    atomic_store_explicit(&p->n, n, memory_order_release); /* pairs with add_to's acquire */
+    atomic_store_explicit(&p->n, n, memory_order_release); /* pairs with add_up's acquire */
     atomic_store_explicit(&used, true, memory_order_relaxed);
 }
 
@@ -138,33 +139,30 @@ static const struct gt_named_frame *frame_of(const struct place *p, uint32_t n)
     return in_python ? in_python : innermost(frames, n, is_programs);
 }
 
-/* The waits at one place: of many stacks, for one or more locks. */
-struct sum {
+/* The waits at one line: of many stacks, for one or more locks. Drain side. */
+static struct sum {
     const struct gt_named_frame *at; /* NULL: a place without a name */
     uint64_t units;                  /* 0: the end of the sums */
-    const void *lock;
-    bool several; /* locks */
-    uint32_t epoch;
-};
+} sums[PLACES + 1] GT_SPARSE;
 
 static bool is_same_place(const struct gt_named_frame *a, const struct gt_named_frame *b)
 {
     return a && b && a->line == b->line && a->func == b->func && a->file == b->file;
 }
 
-static void add_to(struct sum sums[PLACES], const struct place *p)
+static void add_up(struct place *p)
 {
     uint32_t n = atomic_load_explicit(&p->n, memory_order_acquire);
-    const struct gt_named_frame *at = n && p->all ? frame_of(p, n) : NULL;
+    p->all = n ? p->all : 0;
+    const struct gt_named_frame *at = p->all ? frame_of(p, n) : NULL;
     struct sum *sum = sums;
-    if (!n || !p->all)
+    if (!p->all)
         return;
     while (sum->units && !is_same_place(sum->at, at))
         sum++;
-    if (!sum->units)
-        *sum = (struct sum){.at = at, .lock = p->lock, .epoch = p->epoch};
-    sum->several |= sum->lock != p->lock;
+    sum->at = at;
     sum->units += p->all;
+    p->sum = (uint32_t)(sum - sums);
 }
 
 /* Drain side: when the recording ended, and what is left out of all waits. */
@@ -190,11 +188,30 @@ static void add_all(void)
     gt_registry_each(add_unended);
 }
 
+enum { SMALL_PART = 20 }; /* a twentieth */
+
+static bool is_of(const struct place *p, const struct sum *sum)
+{
+    return p->all && sums + p->sum == sum;
+}
+
+/* The lock with nearly all of the waits, as one of its places; NULL: there is none. */
+static const struct place *lock_of(const struct sum *sum)
+{
+    for (const struct place *p = places; p < places + PLACES; p++) {
+        uint64_t its = 0;
+        for (const struct place *q = p; is_of(p, sum) && q < places + PLACES; q++)
+            its += is_of(q, sum) && q->lock == p->lock ? q->all : 0;
+        if (its > sum->units - sum->units / SMALL_PART)
+            return p;
+    }
+    return NULL;
+}
+
 static const char *name_of(const struct sum *sum)
 {
-    if (sum->several)
-        return "locks";
-    const char *name = gt_names_lock((uintptr_t)sum->lock, sum->epoch, false);
+    const struct place *p = lock_of(sum);
+    const char *name = p ? gt_names_lock((uintptr_t)p->lock, p->epoch, false) : "locks";
     return strncmp(name, "0x", 2) ? name : "a lock";
 }
 
@@ -211,8 +228,6 @@ static void describe(const struct sum *sum)
 void gt_contention_sum_up(void)
 {
     GT_ASSERT_DRAIN_SIDE();
-    enum { LEAST_PART = 20 };
-    static struct sum sums[PLACES + 1] GT_SPARSE; /* the caller's stack may be a small one */
     struct sum *most = sums;
     if (gt_frames_named_later() || !gt_log_is_read())
         return;
@@ -222,16 +237,16 @@ void gt_contention_sum_up(void)
     longest.ns = 0;
     memset(sums, 0, sizeof sums);
     for (uint32_t i = 0; i < PLACES; i++)
-        add_to(sums, &places[i]);
+        add_up(&places[i]);
     for (struct sum *sum = sums; sum->units; sum++)
         most = sum->units > most->units ? sum : most;
-    if (most->at && not_placed < most->units / LEAST_PART)
+    if (most->at && not_placed < most->units / SMALL_PART)
         describe(most);
 }
 
 const char *gt_contention_phrase(uint64_t recording_ns)
 {
-    enum { SHARE = 20 };
-    return atomic_load(&used) && longest.ns && longest.ns >= recording_ns / SHARE ? longest.phrase
-                                                                                  : "";
+    return atomic_load(&used) && longest.ns && longest.ns >= recording_ns / SMALL_PART
+               ? longest.phrase
+               : "";
 }

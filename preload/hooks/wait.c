@@ -138,6 +138,7 @@ __attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struc
         const void *lock = gt_lock_at(what->addr);
         if (may_have_holder(what->kind, lock)) {
             wait->lock = lock;
+            wait->counts = gt_contention_counts(what->kind);
             gt_hot_touch(what->kind, lock, gt_clock_now(), gt_owner_of(what->kind, lock));
         }
     } else if (open) {
