@@ -7,6 +7,7 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"
+#include "encoder/base/strbuf.h"
 #include "encoder/drain/frames.h"
 #include "encoder/thread/strings.h"
 #include "preload/control/process_names.h"
@@ -215,13 +216,52 @@ static const char *name_of(const struct sum *sum)
     return strncmp(name, "0x", 2) ? name : "a lock";
 }
 
+enum { NAME_TEXT = 64 };
+
+/* Adds a name without what is in its brackets: "Pool<…>::commit(…)". */
+static void add_folded(struct gt_strbuf *to, const char *name)
+{
+    static const char sign[] = "operator";
+    unsigned depth = 0;
+    for (const char *c = name; *c; c++) {
+        size_t n = strncmp(c, sign, sizeof sign - 1) ? 0 : sizeof sign - 1;
+        n += n ? strspn(c + n, "<>-=") : 0; /* operator<, operator->: no brackets */
+        bool opens = !n && (*c == '<' || *c == '('), closes = !n && (*c == '>' || *c == ')');
+        depth -= closes && depth;
+        if (!depth)
+            gt_strbuf_add_n(to, c, n ? n : 1);
+        if (opens && !depth++ && c[1] != ')')
+            gt_strbuf_add(to, "…");
+        c += n ? n - 1 : 0;
+    }
+}
+
+/* Makes a name short: without what is in its brackets, and then without its beginning. */
+static const char *shorten(char to[NAME_TEXT], const char *name)
+{
+    char folded[512];
+    struct gt_strbuf text = gt_strbuf_start(folded, sizeof folded);
+    if (strlen(name) < NAME_TEXT)
+        return name;
+    add_folded(&text, name);
+    const char *rest = folded;
+    if (text.pos - folded >= NAME_TEXT)
+        rest = text.pos - (NAME_TEXT - sizeof "…");
+    while ((*rest & 0xc0) == 0x80) /* within a character */
+        rest++;
+    snprintf(to, NAME_TEXT, "%s%s", rest > folded ? "…" : "", rest);
+    return to;
+}
+
 static void describe(const struct sum *sum)
 {
+    char lock[NAME_TEXT], func[NAME_TEXT], file[NAME_TEXT];
     const char *path = sum->at->file->text, *slash = strrchr(path, '/');
     longest.ns = (uint64_t)((double)sum->units * 1e9 / (double)gt_clock_hz());
-    snprintf(longest.phrase, sizeof longest.phrase,
-             "threads waited %.3f s for %.60s in %.60s (%.60s:%u)", (double)longest.ns / 1e9,
-             name_of(sum), sum->at->func->text, slash ? slash + 1 : path, sum->at->line);
+    snprintf(longest.phrase, sizeof longest.phrase, "threads waited %.3f s for %s in %s (%s:%u)",
+             (double)longest.ns / 1e9, shorten(lock, name_of(sum)),
+             shorten(func, sum->at->func->text), shorten(file, slash ? slash + 1 : path),
+             sum->at->line);
 }
 
 /* Nothing is said if the longest waits may be elsewhere: at a place without a name, or left out. */

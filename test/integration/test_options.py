@@ -44,6 +44,15 @@ def test_exit_line_says_where_threads_waited_longest(traced, argv, locks):
 
 
 SAYS_ALL = {"GOTRACE_QUIET": "0"}
+
+
+def test_exit_line_shortens_names(traced):
+    """What tells them from others is left: not the arguments of templates."""
+    line = traced([SINGLE / "options/templates"], env=SAYS_ALL).ok().stderr
+    (lock, function) = re.search(r"; threads waited [\d.]+ s for (\S+) in (\S+) \(templates\.cc:\d+\); next: ", line).groups()
+    assert lock == f"…{'journal_of_everything_that_was_ever_committed_to_this_very_pool'[-60:]}" and function == "Pool<…>::commit<…>(…)", line
+
+
 UNSAID = {
     "unread": (LONG_HOLDS, {}),
     "without names": (LONG_HOLDS, {**SAYS_ALL, "GOTRACE_NAMES": "later"}),
