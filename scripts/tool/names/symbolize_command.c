@@ -85,7 +85,7 @@ static void report(const char *output, const struct gt_naming *naming)
     for (const struct gt_named_module *m = naming->modules; m; m = m->next) {
         char id[65];
         build_id_of(m->module, id);
-        if (m->without_line && !m->with_line)
+        if (m->without_line && !gt_symbolize_has_files(naming->symbolizer, 1, m->module->lo, true))
             gt_say("%s: no debug information; its build ID is %s", m->module->path, id);
     }
     gt_say("%s: %llu addresses named", output, (unsigned long long)naming->named);
