@@ -55,7 +55,7 @@ static void add_byte(struct gt_strbuf *to, char c, bool escaped)
     unsigned byte = (unsigned char)c;
     char octal[] = {'\\', (char)('0' + byte / 64), (char)('0' + byte / 8 % 8),
                     (char)('0' + byte % 8)};
-    if (escaped && (!is_plain(c) || byte & 0x80) && c != ' ')
+    if (escaped && (byte < ' ' || byte >= 0x7f || c == '\'' || c == '\\'))
         gt_strbuf_add_n(to, octal, sizeof octal);
     else if (c == '\'')
         gt_strbuf_add(to, "'\\''");
