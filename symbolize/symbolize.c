@@ -533,7 +533,12 @@ const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint6
     return name;
 }
 
-bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address)
+static bool is_found(const struct gt_image *image, bool debug)
+{
+    return image->base && (image->has_dwarf || !debug);
+}
+
+bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address, bool debug)
 {
     jmp_buf bail;
     const struct gt_module *m = gt_modules_find(epoch, address);
@@ -543,7 +548,7 @@ bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t ad
         gt_elfutils_give_up();
     enter(s, &bail);
     const struct opened *o = opened_module(s, m);
-    bool has = o && (o->files.main.base || o->files.debug.base);
+    bool has = o && (is_found(&o->files.main, debug) || is_found(&o->files.debug, debug));
     gt_elfutils_leave();
     return has;
 }

@@ -43,8 +43,11 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
                                   uint64_t *offset, const char **which);
 
-/* Whether a file was found for the module at the address: its own, or one for debuggers. */
-bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address);
+/*
+ * Whether a file was found for the module at the address: its own, or one for debuggers. debug:
+ * only one with debug information counts.
+ */
+bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address, bool debug);
 
 /*
  * Reads all that look-ups in the loaded modules may need: files may be out of reach from now on.

@@ -173,7 +173,7 @@ static bool say(const char *line, size_t size)
 
 static bool say_formatted(const char *format, va_list ap)
 {
-    char line[1024] = "gotrace: ";
+    char line[GT_LOG_LINE] = "gotrace: ";
     enum { PREFIX = 9 };
     if (gt_log_quiet == GT_QUIET_ALL)
         return true;

@@ -46,5 +46,8 @@ void gt_log_let_go(void);
  */
 bool gt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A longer line is cut. With "gotrace: " and the end of the line. */
+enum { GT_LOG_LINE = 1024 };
+
 /* Reports something that is no loss. Returns what gt_log does. A child stays silent. */
 bool gt_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,6 +1,7 @@
 /* See printable.h. */
 #include "printable.h"
 
+#include "strbuf.h"
 #include "utf8.h"
 
 #include <stdbool.h>
@@ -37,4 +38,42 @@ void gt_make_printable(char *text, size_t size)
         if (is_control(text + i, n))
             memset(text + i, '?', n ? n : 1);
     }
+}
+
+/* Commands ------------------------------------------------------------------------------------ */
+
+/* Whether a shell takes the character for itself. Any locale. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c & 0x80) || (c && strchr("%+,-./:=@_", c));
+}
+
+/* A byte between the quotes of '...'; or, escaped, of $'...', which takes octal numbers. */
+static void add_byte(struct gt_strbuf *to, char c, bool escaped)
+{
+    unsigned byte = (unsigned char)c;
+    char octal[] = {'\\', (char)('0' + byte / 64), (char)('0' + byte / 8 % 8),
+                    (char)('0' + byte % 8)};
+    if (escaped && (byte < ' ' || byte >= 0x7f || c == '\'' || c == '\\'))
+        gt_strbuf_add_n(to, octal, sizeof octal);
+    else if (c == '\'')
+        gt_strbuf_add(to, "'\\''");
+    else
+        gt_strbuf_add_n(to, &c, 1);
+}
+
+void gt_shell_word(struct gt_strbuf *to, const char *text)
+{
+    size_t length = strlen(text);
+    bool quoted = !length, escaped = false;
+    for (size_t i = 0, n; i < length; i += n ? n : 1) {
+        n = gt_utf8_character(text + i, length - i);
+        escaped |= is_control(text + i, n);
+        quoted |= !is_plain(text[i]);
+    }
+    gt_strbuf_add(to, escaped ? "$'" : quoted ? "'" : "");
+    for (size_t i = 0; i < length; i++)
+        add_byte(to, text[i], escaped);
+    gt_strbuf_add(to, escaped || quoted ? "'" : "");
 }

@@ -6,7 +6,9 @@
 #include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/base/printable.h"
 #include "encoder/base/sparse.h"
+#include "encoder/base/strbuf.h"
 #include "encoder/drain/output.h"
 #include "encoder/drain/recording.h"
 #include "preload/hooks/contention.h"
@@ -95,15 +97,25 @@ static bool is_program(const char *path)
     return gt_stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-/* Whether the program's PATH leads to the command. */
-static bool is_on_path(const char *command)
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat its, other;
+    return gt_stat(a, &its) == 0 && gt_stat(b, &other) == 0 && its.st_ino == other.st_ino &&
+           its.st_dev == other.st_dev;
+}
+
+/*
+ * Whether the program's PATH leads to the command, and to this file: another program may have the
+ * name, too. file: NULL: any. Directories relative to the current one may be others for the user.
+ */
+static bool is_on_path(const char *command, const char *file)
 {
     static char path[PATH_MAX] GT_SPARSE;
     for (const char *at = gt_options.path; *at; at += *at == ':') {
         size_t n = strcspn(at, ":");
         snprintf(path, sizeof path, "%.*s/%s", (int)n, at, command);
-        if (n && is_program(path))
-            return true;
+        if (*at == '/' && is_program(path))
+            return !file || is_same_file(path, file);
         at += n;
     }
     return false;
@@ -126,30 +138,52 @@ static const char *tool_beside_us(void)
     return NULL;
 }
 
-/* The command to type next. Names only a command that is there: parts[0] is "" if there is none. */
-static void find_next(const char *parts[3], const struct file *f)
+enum { NEXT_TEXT = GT_LOG_LINE };
+
+/* The command to type next: one that is there, else "". */
+static void describe_next(char text[NEXT_TEXT], const struct file *f)
 {
+    struct gt_strbuf t = gt_strbuf_start(text, NEXT_TEXT);
     const char *tool = tool_beside_us();
-    if (tool) {
-        parts[0] = "; next: ", parts[1] = is_on_path("gotrace") ? "gotrace" : tool;
-        parts[2] = " why ";
-    } else if (!gt_options.names_later && !*f->part && is_on_path("go")) {
-        parts[0] = "; next: ", parts[1] = "go", parts[2] = " tool trace ";
-    } else
-        parts[0] = parts[1] = parts[2] = "";
+    bool go = !tool && !gt_options.names_later && !*f->part && is_on_path("go", NULL);
+    if (!tool && !go)
+        return;
+    gt_strbuf_add(&t, "; next: ");
+    if (go)
+        gt_strbuf_add(&t, "go tool trace ");
+    else {
+        gt_shell_word(&t, is_on_path("gotrace", tool) ? "gotrace" : tool);
+        gt_strbuf_add(&t, " why ");
+    }
+    gt_shell_word(&t, f->path);
+}
+
+/* Describes a recording that was written. What to type next comes last, whole or not at all. */
+static void describe_written(char line[GT_REPORT_LINE], const struct gt_recording_summary *s,
+                             const struct file *f, const char *lost)
+{
+    enum { MOST = GT_LOG_LINE - (int)sizeof "gotrace: \n" };
+    char files[FILES_TEXT], next[NEXT_TEXT];
+    const char *waited = "";
+    if (s->duration_ns && !gt_options.ring_bytes) /* a flight recorder's file is a part of it */
+        waited = gt_contention_phrase(s->duration_ns);
+    describe_files(files, s);
+    describe_next(next, f);
+    int n =
+        snprintf(line, GT_REPORT_LINE, "%s%s: %.1f KiB%s, %llu events in %.3f s, %s%s%s%s", f->path,
+                 f->part, (double)s->bytes / 1024, files, (unsigned long long)s->events,
+                 (double)s->duration_ns / 1e9, lost, *waited ? "; " : "", waited, next);
+    int without = n - (int)strlen(next);
+    if (n > MOST && without < GT_REPORT_LINE)
+        line[without] = 0;
 }
 
 bool gt_report_describe(char line[GT_REPORT_LINE])
 {
     struct gt_recording_summary s = gt_recording_summary();
     struct file f = file_of(s.path);
-    char lost[LOSS_TEXT], files[FILES_TEXT];
-    const char *next[3], *waited = "";
-    if (s.duration_ns && !gt_options.ring_bytes) /* a flight recorder's file is a part of it */
-        waited = gt_contention_phrase(s.duration_ns);
+    char lost[LOSS_TEXT];
     bool is_whole = describe_loss(lost, &s);
-    describe_files(files, &s);
-    find_next(next, &f);
     if (!s.finished || s.error == -ETIMEDOUT)
         snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, f.path, f.part);
     else if (s.error && !s.limited)
@@ -159,10 +193,7 @@ bool gt_report_describe(char line[GT_REPORT_LINE])
         snprintf(line, GT_REPORT_LINE, "%s%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
                  f.path, f.part);
     else
-        snprintf(line, GT_REPORT_LINE, "%s%s: %.1f KiB%s, %llu events in %.3f s, %s%s%s%s%s%s%s",
-                 f.path, f.part, (double)s.bytes / 1024, files, (unsigned long long)s.events,
-                 (double)s.duration_ns / 1e9, lost, *waited ? "; " : "", waited, next[0], next[1],
-                 next[2], *next[0] ? f.path : "");
+        describe_written(line, &s, &f, lost);
     return is_whole && s.finished && !s.error;
 }
 

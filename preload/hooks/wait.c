@@ -44,16 +44,9 @@ static bool is_pythons(enum gt_lock_kind kind)
     return kind == GT_LOCK_PYMUTEX || kind == GT_LOCK_PYRLOCK;
 }
 
-/* What a semaphore, or one of Python's locks, is for is not known: an idle thread waits there, too.
- */
-static bool is_never_idle(enum gt_lock_kind kind)
-{
-    return kind == GT_LOCK_MUTEX || kind == GT_LOCK_RWLOCK || kind == GT_LOCK_GIL;
-}
-
 static bool may_have_holder(enum gt_lock_kind kind, const void *lock)
 {
-    return is_never_idle(kind) || is_pythons(kind) ||
+    return gt_contention_counts(kind) || is_pythons(kind) ||
            (kind == GT_LOCK_SEM && lock && !gt_sem_lock_is_none(lock));
 }
 
@@ -84,7 +77,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
             uint32_t holder = is_pythons(what->kind) ? GT_HOLDER_UNKNOWN : lock.holder;
             gt_hot_touch(what->kind, lock.at, now.since, holder);
             wait.lock = lock.at;
-            wait.counts = is_never_idle(what->kind);
+            wait.counts = gt_contention_counts(what->kind);
         }
         uint64_t due = now.end ? gt_timeout_due(now.end, now.since, GT_SLEEP_PER_MILLE) : 0;
         bool needs_mutex = due && what->mutex;
@@ -145,6 +138,7 @@ __attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struc
         const void *lock = gt_lock_at(what->addr);
         if (may_have_holder(what->kind, lock)) {
             wait->lock = lock;
+            wait->counts = gt_contention_counts(what->kind);
             gt_hot_touch(what->kind, lock, gt_clock_now(), gt_owner_of(what->kind, lock));
         }
     } else if (open) {

@@ -8,6 +8,7 @@
 
 #include "encoder/read/need.h"
 #include "encoder/base/printable.h"
+#include "encoder/base/strbuf.h"
 #include "preload/control/options.h"
 
 #include <ctype.h>
@@ -180,23 +181,25 @@ static _Noreturn void is_untraced(pid_t pid)
     FAIL(pid, "is not traced; its standard error may say why");
 }
 
-/* Prints the process's command line, quoted for a shell, up to MOST bytes. */
+/* Prints the process's command line, quoted for a shell. One of more than MOST bytes: "PROGRAM …".
+ */
 static void print_command(pid_t pid, FILE *out)
 {
     enum { MOST = 500 };
+    char text[4 * MOST + 1], *word = NULL;
+    struct gt_strbuf words = gt_strbuf_start(text, sizeof text);
+    size_t room = 0, size = 0, first = 0;
     FILE *f = gt_open_proc(pid, "cmdline");
-    for (int c, n = 0, begin = 1; f && n < MOST && (c = getc(f)) != EOF; n++) {
-        bool plain = isalnum(c) || (c && strchr("%+,-./:=@_", c)) || c >= 0x80;
-        if (begin)
-            fputc(' ', out);
-        begin = !c;
-        if (c && !plain)
-            fputc('\\', out);
-        if (c)
-            fputc(c, out);
+    for (ssize_t n; f && (n = getdelim(&word, &room, 0, f)) > 0; size += (size_t)n) {
+        gt_strbuf_add(&words, " ");
+        gt_shell_word(&words, word);
+        first = first ? first : (size_t)(words.pos - text);
     }
+    free(word);
     if (f)
         fclose(f);
+    bool cut = size > MOST;
+    fprintf(out, "%.*s%s", cut ? (int)first : INT_MAX, text, cut ? " …" : "");
 }
 
 static _Noreturn void has_no_library(pid_t pid, uint32_t command)

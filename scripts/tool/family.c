@@ -238,8 +238,9 @@ static void report(const struct traces *t)
     uint32_t more = gt_census_refused();
     stat(family.output, &st);
     if (!family.quiet)
-        gt_say("%s: %.1f KiB, %zu process%s; next: gotrace why %s", family.output,
-               (double)st.st_size / 1024, n, n == 1 ? "" : "es", family.output);
+        gt_say("%s: %.1f KiB, %zu process%s; next: %s why %s", family.output,
+               (double)st.st_size / 1024, n, n == 1 ? "" : "es",
+               gt_to_type(program_invocation_name), gt_to_type(family.output));
     if (more && !family.quiet)
         gt_say("GOTRACE_MAX_PROCESSES=%u: %u more were not recorded",
                (unsigned)gt_options.max_processes, more);

@@ -3,28 +3,130 @@
 
 #include "ask.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *gt_package_of(const char *path)
+/* Packages -------------------------------------------------------------------------------------*/
+
+enum { NAME = 512 };
+
+/* dpkg's answer begins with lines about diversions of the file. */
+static bool ask_dpkg(const char *path, char name[NAME])
+{
+    static const char script[] = "dpkg -S \"$1\" | grep -v '^\\(local \\)\\?diversion '";
+    if (gt_ask((const char *const[]){"sh", "-c", script, "sh", path, NULL}, name, NAME) != 0)
+        return false;
+    name[strcspn(name, ":,")] = 0;
+    return *name;
+}
+
+static bool ask_rpm(const char *path, char name[NAME])
+{
+    return gt_ask((const char *const[]){"rpm", "-qf", "--qf", "%{NAME}\\n", path, NULL}, name,
+                  NAME) == 0;
+}
+
+/* Which package the file is of; debian: whether dpkg knows it. */
+static bool find_package(const char *path, char name[NAME], bool *debian)
 {
     static const char usr[] = "/usr";
-    static char line[512];
     char real[PATH_MAX];
-    const char *at = real;
+    *name = 0;
     if (!realpath(path, real))
-        return "";
+        return false;
     bool moved = strncmp(real, usr, sizeof usr - 1) == 0; /* dpkg may know it as /bin/NAME */
-    for (int i = 0; i <= moved; i++, at += sizeof usr - 1) {
-        if (gt_ask((const char *const[]){"dpkg", "-S", at, NULL}, line, sizeof line) != 0)
-            continue;
-        line[strcspn(line, ":,")] = 0;
-        return line;
-    }
-    if (gt_ask((const char *const[]){"rpm", "-qf", "--qf", "%{NAME}", real, NULL}, line,
-               sizeof line) == 0)
-        return line;
-    return "";
+    *debian = ask_dpkg(real, name) || (moved && ask_dpkg(real + sizeof usr - 1, name));
+    return *debian || ask_rpm(real, name);
+}
+
+const char *gt_package_of(const char *path)
+{
+    static char name[NAME];
+    bool debian;
+    return find_package(path, name, &debian) ? name : "";
+}
+
+/*
+ * Debian and Ubuntu build -dbgsym packages, but for the C library and Python: all that is built of
+ * a version of Python has its symbols in python3.11-dbg.
+ */
+const char *gt_debug_package_of(const char *path)
+{
+    static char debug[NAME + 16];
+    char name[NAME];
+    bool debian;
+    if (!find_package(path, name, &debian))
+        return "";
+    const char *python = strncmp(name, "lib", 3) == 0 ? name + 3 : name;
+    if (!debian)
+        snprintf(debug, sizeof debug, "%s-debuginfo", name);
+    else if (strcmp(name, "libc6") == 0)
+        snprintf(debug, sizeof debug, "libc6-dbg");
+    else if (strncmp(python, "python3.", 8) == 0)
+        snprintf(debug, sizeof debug, "%.*s-dbg", (int)strcspn(python, "-"), python);
+    else
+        snprintf(debug, sizeof debug, "%s-dbgsym", name);
+    return debug;
+}
+
+/* Where they come from ------------------------------------------------------------------------ */
+
+/*
+ * By ID in os-release(5). archive: of -dbgsym packages; lists: what apt keeps of it; suffix: of the
+ * codename there.
+ */
+static const struct distribution {
+    const char *id, *server, *lists, *archive, *suffix;
+} distributions[] = {
+    {"debian", "https://debuginfod.debian.net", "*debian-debug_dists_*",
+     "http://deb.debian.org/debian-debug", "-debug"},
+    {"ubuntu", "https://debuginfod.ubuntu.com", "*ddebs.ubuntu.com_dists_*",
+     "http://ddebs.ubuntu.com", ""},
+    {"fedora", "https://debuginfod.fedoraproject.org", NULL, NULL, NULL},
+    {NULL, "https://debuginfod.elfutils.org", NULL, NULL, NULL}, /* asks those of others */
+};
+
+/* codename: such as bookworm. */
+static const struct distribution *find_distribution(char codename[NAME])
+{
+    static const char script[] = ". /etc/os-release && echo \"$ID $VERSION_CODENAME\"";
+    char line[NAME];
+    gt_ask((const char *const[]){"sh", "-c", script, NULL}, line, sizeof line);
+    size_t n = strcspn(line, " ");
+    snprintf(codename, NAME, "%s", line[n] ? line + n + 1 : "");
+    const struct distribution *d = distributions;
+    while (d->id && (strlen(d->id) != n || strncmp(d->id, line, n) != 0))
+        d++;
+    return d;
+}
+
+const char *gt_debug_source(void)
+{
+    static char source[NAME + 128];
+    char codename[NAME], lists[64];
+    glob_t found;
+    const struct distribution *d = find_distribution(codename);
+    if (!d->lists || !*codename)
+        return "";
+    snprintf(lists, sizeof lists, "/var/lib/apt/lists/%s", d->lists);
+    snprintf(source, sizeof source, "deb %s %s%s main", d->archive, codename, d->suffix);
+    bool has = glob(lists, 0, NULL, &found) == 0;
+    if (has)
+        globfree(&found);
+    return has ? "" : source;
+}
+
+const char *gt_debuginfod_setting(void)
+{
+    static char setting[128];
+    char codename[NAME];
+    const char *set = getenv("DEBUGINFOD_URLS");
+    if (set && *set)
+        return "";
+    snprintf(setting, sizeof setting, "DEBUGINFOD_URLS=%s ", find_distribution(codename)->server);
+    return setting;
 }

@@ -1,6 +1,24 @@
-/* Which package of the distribution a file is of: dpkg or rpm is asked. */
+/*
+ * Which package of the distribution a file is of, by dpkg or rpm, and where its debug symbols come
+ * from.
+ */
 #pragma once
 
 /* The package's name, valid until the next call; "": not known, or the file is not on this machine.
  */
 const char *gt_package_of(const char *path);
+
+/* That with the file's debug symbols: "memcached-dbgsym"; else as gt_package_of. */
+const char *gt_debug_package_of(const char *path);
+
+/*
+ * The line that apt's sources need for packages called -dbgsym; "": apt has such a source, or none
+ * is needed. Valid until the next call.
+ */
+const char *gt_debug_source(void);
+
+/*
+ * "DEBUGINFOD_URLS=https://debuginfod.debian.net ": what a shell is to put before a command that
+ * asks debug symbol servers; "": the variable is set.
+ */
+const char *gt_debuginfod_setting(void);

@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include "encoder/base/printable.h"
+#include "encoder/base/strbuf.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -28,6 +29,18 @@ const char *gt_printable(const char *text)
     snprintf(copy, sizeof *copies, "%s", text);
     gt_make_printable(copy, strlen(copy));
     return copy;
+}
+
+const char *gt_to_type(const char *file)
+{
+    enum { LONGEST = 4 * PATH_MAX + 8 }; /* bytes as octal numbers in ./$'' */
+    static char words[4][LONGEST];
+    static unsigned turn;
+    char *word = words[turn++ % 4];
+    struct gt_strbuf to = gt_strbuf_start(word, LONGEST);
+    gt_strbuf_add(&to, *file == '-' ? "./" : "");
+    gt_shell_word(&to, file);
+    return word;
 }
 
 void gt_say(const char *format, ...)

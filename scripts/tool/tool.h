@@ -48,6 +48,12 @@ void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * calls. */
 const char *gt_printable(const char *text);
 
+/*
+ * A file's name as a word of a command that the user may type, by gt_shell_word; "./" begins it
+ * where it would be an option. Valid for four calls.
+ */
+const char *gt_to_type(const char *file);
+
 /* Prints a line as gt_say does, and ends the program with this exit status. */
 _Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -62,7 +62,7 @@ static void explain(const char *trace, const struct gt_format *format, const str
     gt_fail(GT_EXIT_FAILED,
             "without it: gotrace export --to=perfetto %s, for ui.perfetto.dev; --to=firefox, for "
             "profiler.firefox.com; --to=flame, a picture for any browser; or gotrace top %s",
-            trace, trace);
+            gt_to_type(trace), gt_to_type(trace));
 }
 
 /* Running the viewer ------------------------------------------------------------------------- */

@@ -350,6 +350,19 @@ def test_command_errors(running):
     proc.kill_group(bare)
 
 
+@pytest.mark.parametrize("words", [["it's", "a\nline", "\x1b[2J", "", "$HOME"], ["x" * 501]])
+def test_command_that_starts_a_program_can_be_typed(words):
+    """As it stands; a long one has its first word only, and says that there is more."""
+    program = ["sed", "-u", "-e", "", "--", "-", *words]
+    bare = proc.spawn(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    os.write(bare.stdin.fileno(), b"begun\n")
+    bare.stdout.readline()  # before, its command line may not be there yet
+    shown = re.search("start: gotrace --start=manual -- (.*)\n", command("start", bare.pid).stderr)[1]
+    proc.kill_group(bare)
+    typed = proc.run(["bash", "-c", f"printf '%s\\0' {shown}"]).ok().stdout.split("\0")[:-1]
+    assert typed == (program if len(words) > 1 else ["sed", "…"]), shown
+
+
 def untraced(pid, what):
     """The answer to each command, which must be the same and begin with that."""
     (answer,) = {command(action, pid).stderr for action in ("start", "stop", "snapshot")}

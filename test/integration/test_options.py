@@ -44,6 +44,15 @@ def test_exit_line_says_where_threads_waited_longest(traced, argv, locks):
 
 
 SAYS_ALL = {"GOTRACE_QUIET": "0"}
+
+
+def test_exit_line_shortens_names(traced):
+    """What tells them from others is left: not the arguments of templates."""
+    line = traced([SINGLE / "options/templates"], env=SAYS_ALL).ok().stderr
+    (lock, function) = re.search(r"; threads waited [\d.]+ s for (\S+) in (\S+) \(templates\.cc:\d+\); next: ", line).groups()
+    assert lock == f"…{'journal_of_everything_that_was_ever_committed_to_this_very_pool'[-60:]}" and function == "Pool<…>::commit<…>(…)", line
+
+
 UNSAID = {
     "unread": (LONG_HOLDS, {}),
     "without names": (LONG_HOLDS, {**SAYS_ALL, "GOTRACE_NAMES": "later"}),
@@ -59,9 +68,10 @@ def test_exit_line_says_no_place(traced, argv, env):
     assert "nothing lost; next: " in traced(argv, env=env).ok().stderr
 
 
-def test_exit_line_of_a_later_recording(traced):
-    """A wait counts from where the recording begins."""
-    result = traced([SINGLE / "options/late"], env={**SAYS_ALL, "GOTRACE_START": "manual"}).ok()
+@pytest.mark.parametrize("wait", ["ended", "unended"])
+def test_exit_line_of_a_later_recording(traced, wait):
+    """A wait counts from where the recording begins, and until it ends."""
+    result = traced([SINGLE / "options/late", wait], env={**SAYS_ALL, "GOTRACE_START": "manual"}).ok()
     seconds = float(WAITED.search(result.stderr)[1])
     assert seconds <= float(result.stdout), result
 
@@ -82,6 +92,7 @@ def test_exit_line_on_a_terminal(tmp_path):
         (["usr/go", "lib/gotrace"], "usr", "now", "; next: {here}/lib/gotrace why {}"),
         (["bin/gotrace"], "usr", "now", "; next: {here}/lib/../bin/gotrace why {}"),
         (["bin/gotrace"], "usr:bin", "now", "; next: gotrace why {}"),
+        (["lib/gotrace", "bin/gotrace"], "bin", "now", "; next: {here}/lib/gotrace why {}"),  # another program of that name
     ],
 )
 def test_exit_line_names_only_a_command_that_is_there(traced, tmp_path, commands, path, names, next):
@@ -92,6 +103,30 @@ def test_exit_line_names_only_a_command_that_is_there(traced, tmp_path, commands
     env = {"LD_PRELOAD": tmp_path / "lib/libgotrace.so", "PATH": path, "GOTRACE_NAMES": names}
     result = traced(THREADS, env=env).ok()
     assert result.stderr.endswith(f" s, nothing lost{next.format(result.trace, here=tmp_path)}\n"), result
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "$(id)", "back\\slash", "-dash", "~", "é ü", "line\nbreak", "e\x1b[31msc", "\u202eturned"], ids=ascii)
+def test_next_commands_can_be_typed(tmp_path, name):
+    """As they stand: a shell takes the trace's path out of them as it is."""
+    trace = tmp_path / name
+    line = proc.run(THREADS, env=proc.traced_env(trace)).ok().stderr.strip()
+    page = proc.run(["bash", "-c", line.split("; next: ")[1]]).ok().stdout
+    for command in re.search(" (gotrace view .*)  +all of it", page)[1], re.search(" (gotrace top .*)  +who ended", page)[1]:
+        typed = proc.run(["bash", "-c", f"printf '%s\\n' {command}"]).ok().stdout
+        assert typed.endswith(f"\n{trace}\n"), command
+
+
+def test_next_command_of_a_family(tmp_path):
+    """It names this gotrace, which PATH does not lead to."""
+    result = proc.run([GOTRACE, "-f", "-o", "a b", "--", *THREADS], cwd=tmp_path).ok()
+    assert result.stderr.endswith(f" 1 process; next: {GOTRACE} why 'a b'\n"), result
+
+
+def test_no_command_is_cut_off(tmp_path):
+    trace = tmp_path.joinpath(*["d" * 200] * 3) / "t.out"
+    trace.parent.mkdir(parents=True)
+    line = proc.run(THREADS, env=proc.traced_env(trace)).ok().stderr
+    assert line.startswith(f"gotrace: {trace}: ") and line.endswith(" s, nothing lost\n"), line
 
 
 @pytest.mark.parametrize(

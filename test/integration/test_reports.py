@@ -547,20 +547,82 @@ def part_without_names(command, trace):
     return 100 * sum(ns for ns, without in weights if without) / sum(ns for ns, _ in weights)
 
 
+@pytest.fixture
+def stripped(tmp_path):
+    program = tmp_path / "stripped"
+    proc.run(["strip", "-o", program, PROGRAMS / "truth"]).ok()
+    return program
+
+
+@pytest.mark.parametrize("what", ["--holders", "--by-lock", "--by-thread", "--wakers"])
+def test_locks_without_names(traced, stripped, what):
+    """Each report that shows addresses says so at its end."""
+    trace = traced([stripped]).ok().trace
+    assert without_names(proc.run([GOTRACE, "top", what, trace]).ok().stdout)[1] == "stripped"
+    named = traced([PROGRAMS / "truth"]).ok().trace
+    assert not without_names(proc.run([GOTRACE, "top", what, named]).ok().stdout)
+
+
 @pytest.mark.parametrize("command", [["top", "--kind=sync"], ["why"]])
-def test_modules_without_names(traced, tmp_path, command):
+def test_modules_without_names(traced, tmp_path, stripped, command):
     """A report says how much is in them, and where the names come from; a format that is given none later is recorded again."""
-    stripped = tmp_path / "stripped"
-    proc.run(["strip", "-o", stripped, PROGRAMS / "truth"]).ok()
-    install = "Install their debug symbols (packages called -dbgsym or -debuginfo; a program of your own: build it with -g), then"
-    for program, format, next in (stripped, "go1.23", ": gotrace symbolize {}"), (stripped, "go1.5", " record again."), (PROGRAMS / "truth", "go1.23", None):
+    build = "Build stripped with -g, do not strip it, and record again."
+    for program, format in (stripped, "go1.23"), (stripped, "go1.5"), (PROGRAMS / "truth", "go1.23"):
         trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
         text, part = proc.run([GOTRACE, *command, trace]).ok().stdout, part_without_names(command, trace)
         told = without_names(text)
-        assert (part > 0) == (next is not None) and (told is not None) == (part >= 9.5), (part, text)
+        assert (part > 0) == (program == stripped) and (told is not None) == (part >= 9.5), (part, text)
         if told:
-            assert abs(told[0] - part) <= 0.5 and told[1:] == ("stripped", install + next.format(trace)), (part, text)
-            assert (f"\nOr have them fetched: gotrace symbolize --debuginfod {trace}\n" in text) == (format == "go1.23"), text
+            assert abs(told[0] - part) <= 0.5 and told[1:] == ("stripped", build), (part, text)
+            assert (f"\nOr name the folder of the file before it was stripped: gotrace symbolize --debug-dir=DIR {trace}\n" in text) == (format == "go1.23"), text
+
+
+def test_names_from_before_a_program_was_stripped(traced, tmp_path, stripped):
+    """The advice leads to names."""
+    trace = traced([stripped]).ok().trace
+    (tmp_path / "before").mkdir()
+    shutil.copy(PROGRAMS / "truth", tmp_path / "before/stripped")
+    assert without_names(proc.run([GOTRACE, "top", trace]).ok().stdout)
+    proc.run([GOTRACE, "symbolize", f"--debug-dir={tmp_path}/before", trace]).ok()
+    assert not without_names(proc.run([GOTRACE, "top", trace]).ok().stdout)
+
+
+def test_a_module_that_is_another_build_by_now(traced, stripped):
+    """Its package would have other names."""
+    trace = traced([stripped]).ok().trace
+    proc.run(["strip", "-o", stripped, PROGRAMS / "threads"]).ok()
+    advice = without_names(proc.run([GOTRACE, "top", trace]).ok().stdout)[2]
+    assert advice == f"Install their debug symbols (packages called -dbgsym or -debuginfo), then: gotrace symbolize {trace}"
+
+
+DIVERTED = "{by} from: /FILE\n{by} to: /FILE.real\n"
+
+
+@pytest.mark.parametrize(
+    "answers, package",
+    [
+        ({"dpkg": "memcached: /FILE"}, "memcached-dbgsym"),
+        ({"dpkg": "libc6:amd64: /FILE"}, "libc6-dbg"),
+        ({"dpkg": "python3.11-minimal: /FILE"}, "python3.11-dbg"),
+        ({"dpkg": "libpython3.11-stdlib:amd64: /FILE"}, "python3.11-dbg"),
+        ({"dpkg": "mawk, gawk: /FILE"}, "mawk-dbgsym"),
+        ({"dpkg": DIVERTED.format(by="diversion by parallel") + "parallel: /FILE"}, "parallel-dbgsym"),
+        ({"dpkg": DIVERTED.format(by="local diversion") + "pigz: /FILE"}, "pigz-dbgsym"),
+        ({"dpkg": "", "rpm": "nginx-core"}, "nginx-core-debuginfo"),
+    ],
+)
+def test_debug_packages(traced, tmp_path, stripped, answers, package):
+    trace = traced([stripped]).ok().trace
+    for command, answer in answers.items():
+        (tmp_path / command).write_text(f"#!/bin/sh\ncat <<END | sed /./!d\n{answer}\nEND\n")
+        (tmp_path / command).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DEBUGINFOD_URLS": ""}
+    text = proc.run([GOTRACE, "top", trace], env=env).ok().stdout
+    assert without_names(text)[2] == f"Install {package}, then: gotrace symbolize {trace}", text
+    assert re.search(f"\nOr have them fetched: DEBUGINFOD_URLS=https://\\S+ gotrace symbolize --debuginfod {trace}\n", text), text
+    assert "\nFirst give apt a source" not in text or package.endswith("-dbgsym"), text
+    text = proc.run([GOTRACE, "top", trace], env=env | {"DEBUGINFOD_URLS": "http://localhost"}).ok().stdout
+    assert f"\nOr have them fetched: gotrace symbolize --debuginfod {trace}\n" in text, text
 
 
 @pytest.mark.measured

@@ -108,6 +108,18 @@ def test_a_deadlock_is_found_quickly(core):
             assert stacks(what)[0].seconds < QUICK
 
 
+def test_functions_without_names(tmp_path):
+    """How many frames have none, and what to do, as reports about traces say."""
+    said = r"\n\d+ % of the frames above are functions without names \(stripped\)\.\nBuild stripped with -g, do not strip it, and run it again\.\n$"
+    stripped = tmp_path / "stripped"
+    proc.run(["strip", "-o", stripped, PROGRAMS / "deadlocks"]).ok()
+    for program, is_told in (stripped, True), (PROGRAMS / "deadlocks", False):
+        with Program(program, "ring", "mutex", 3) as its:
+            await_stacks(its.pid, lambda found: found["deadlocks"])
+            text = proc.run([GOTRACE, "stacks", its.pid]).stdout
+        assert bool(re.search(said, text)) == is_told and ("without names" in text) == is_told, text
+
+
 @preloads
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize("kind", ["mutex", "recursive", "errorcheck", "adaptive", "robust", "shared", "inherit", "c11", "rwlock"])

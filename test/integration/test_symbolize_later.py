@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -133,6 +134,15 @@ def test_path_below_the_directory(traced, tmp_path, host):
     away(host, tmp_path)
     symbolize(f"--debug-dir={root}", trace).ok()
     assert sleeps(trace)[0][: len(NAMED)] == NAMED
+
+
+def test_debug_information_that_has_no_line_for_an_address(traced):
+    """libc's functions that call a thread's are not looked up: that is no want of debug information."""
+    trace = traced([PROGRAMS / "threads", "2"]).ok().trace
+    (libc,) = set(re.findall(r"/\S+/libc\.so\.6", proc.run(["ldd", PROGRAMS / "threads"]).ok().stdout))
+    its = build_id(libc)
+    has = pathlib.Path(f"/usr/lib/debug/.build-id/{its[:2]}/{its[2:]}.debug").exists()
+    assert (f"{libc}: no debug information; its build ID is {its}\n" in symbolize(trace).ok().stderr) == (not has)
 
 
 def test_another_build_is_refused(traced, tmp_path, host):

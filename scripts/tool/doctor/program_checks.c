@@ -49,16 +49,16 @@ static bool is_read(struct gt_check *c)
 static void mend_name(struct gt_check *c)
 {
     const char *name = program.name, *end = strrchr(name, '.');
-    const char *here = strchr(name, '/') ? "" : "./";
+    const char *here = strchr(name, '/') ? "" : "./", *typed = gt_to_type(name);
     struct stat st;
     if (stat(name, &st) != 0 || !S_ISREG(st.st_mode))
         return;
     if (access(name, X_OK) != 0 && end && strcmp(end, ".py") == 0)
-        gt_mend(c, "gotrace -- python3 %s", name);
+        gt_mend(c, "gotrace -- python3 %s", typed);
     else if (access(name, X_OK) != 0)
-        gt_mend(c, "chmod +x %s%s && gotrace doctor %s%s", here, name, here, name);
+        gt_mend(c, "chmod +x %s%s && gotrace doctor %s%s", here, typed, here, typed);
     else if (*here)
-        gt_mend(c, "gotrace doctor ./%s", name);
+        gt_mend(c, "gotrace doctor ./%s", typed);
 }
 
 static void look_at_tracing(struct gt_check *c)
@@ -75,14 +75,12 @@ static void look_at_tracing(struct gt_check *c)
 
 static void mend_symbols(struct gt_check *c)
 {
-    static char name[600];
     char line[512];
-    const char *its = gt_package_of(program.path);
-    if (!*its) {
+    const char *name = gt_debug_package_of(program.path);
+    if (!*name) {
         gt_mend(c, "build it with -g, and do not strip it");
         return;
     }
-    snprintf(name, sizeof name, "%s-dbgsym", its);
     int known = gt_ask((const char *const[]){"apt-cache", "show", name, NULL}, line, sizeof line);
     if (known == 0 && *line)
         gt_mend(c, "%sapt install %s", gt_as_root(), name);
@@ -95,7 +93,7 @@ static void mend_symbols(struct gt_check *c)
         gt_mend(c,
                 "%sdnf debuginfo-install %s (or: gotrace symbolize --debuginfod "
                 "TRACE)",
-                gt_as_root(), its);
+                gt_as_root(), gt_package_of(program.path));
 }
 
 /* Whether the dynamic symbols have functions of the program's own, which it exports to libraries.

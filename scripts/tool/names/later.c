@@ -66,7 +66,7 @@ static void say_missing(const struct gt_naming *naming)
 {
     for (const struct gt_named_module *n = naming->modules; n; n = n->next) {
         const struct gt_module *m = n->module;
-        if (!n->nameless || gt_symbolize_has_files(naming->symbolizer, 1, m->lo))
+        if (!n->nameless || gt_symbolize_has_files(naming->symbolizer, 1, m->lo, false))
             continue;
         gt_say("%s %s, the trace has addresses for it: gotrace symbolize --debug-dir=DIR takes "
                "names from a copy",

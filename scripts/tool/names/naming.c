@@ -107,7 +107,7 @@ static int ask_module(struct gt_naming *naming, struct gt_named_module *m,
         return 0;
     /* A trace has the addresses of calls, not their return addresses. */
     int n = gt_symbolize(symbolizer(naming), 1, frame->pc, false, frames, INLINES_MAX);
-    *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
+    m->without_line += !frames[n - 1].line;
     m->nameless += !frames[n - 1].line && strstr(frames[n - 1].func, "+0x");
     return is_better(frame, frames, n) ? n : 0;
 }
@@ -158,7 +158,7 @@ uint32_t gt_naming_put(struct gt_naming *naming, const struct gt_where *frame, u
 
 static bool is_here(struct gt_naming *naming, const struct gt_named_module *m)
 {
-    return gt_symbolize_has_files(symbolizer(naming), 1, m->module->lo);
+    return gt_symbolize_has_files(symbolizer(naming), 1, m->module->lo, false);
 }
 
 bool gt_naming_stays_later(struct gt_naming *naming)

@@ -13,8 +13,8 @@
 struct gt_named_module {
     struct gt_named_module *next;
     const struct gt_module *module;
-    uint64_t with_line, without_line; /* addresses looked up, by whether a line was found */
-    uint64_t nameless;                /* addresses with neither line nor name */
+    uint64_t without_line; /* addresses looked up for which no line was found */
+    uint64_t nameless;     /* those of them without a name */
 };
 
 struct gt_naming {

@@ -8,6 +8,7 @@
 #include "scripts/tool/recover/recover.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/help.h"
+#include "scripts/tool/package.h"
 #include "scripts/tool/tool.h"
 #include "scripts/tool/written.h"
 
@@ -84,7 +85,7 @@ static void report(const char *output, const struct gt_naming *naming)
     for (const struct gt_named_module *m = naming->modules; m; m = m->next) {
         char id[65];
         build_id_of(m->module, id);
-        if (m->without_line && !m->with_line)
+        if (m->without_line && !gt_symbolize_has_files(naming->symbolizer, 1, m->module->lo, true))
             gt_say("%s: no debug information; its build ID is %s", m->module->path, id);
     }
     gt_say("%s: %llu addresses named", output, (unsigned long long)naming->named);
@@ -134,8 +135,10 @@ static void read_options(int argc, char **argv)
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "symbolize needs one trace: gotrace symbolize TRACE");
-    if (options.debuginfod && !getenv("DEBUGINFOD_URLS"))
-        gt_fail(GT_EXIT_USAGE, "symbolize: --debuginfod needs servers in $DEBUGINFOD_URLS");
+    const char *servers = options.debuginfod ? gt_debuginfod_setting() : "";
+    if (*servers)
+        gt_fail(GT_EXIT_USAGE, "symbolize: no servers to ask: %sgotrace symbolize --debuginfod %s",
+                servers, gt_to_type(argv[optind]));
 }
 
 int gt_command_symbolize(int argc, char **argv)

@@ -6,6 +6,8 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
+#include "symbolize/elf/image.h"
+#include "symbolize/elf/modules.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -89,50 +91,157 @@ static void add_modules(FILE *text, const struct gt_nameless *these)
         fputs(told ? " and others" : "several modules", text);
 }
 
-/* "liblzma5-dbgsym, xz-utils-dbgsym": of the modules whose packages are known here. */
-static void add_packages(FILE *text, const struct gt_nameless *these)
+static bool is_named(const char *path, const char *name, int length)
 {
-    const char *debug = access("/usr/bin/dpkg", X_OK) ? "debuginfo" : "dbgsym";
+    const char *its = basename(path);
+    return strncmp(its, name, (size_t)length) == 0 && !its[length];
+}
+
+/* Whether the build that ran is on this machine, and in no container. */
+static bool is_here(const char *file, const struct gt_module *m)
+{
+    struct gt_image image;
+    if (gt_image_open(&image, file) != 0)
+        return false;
+    bool same = gt_image_is(&image, m->build_id, m->build_id_len);
+    gt_image_close(&image);
+    return same;
+}
+
+/* The file of a module of the process that was looked at; in new memory. NULL: it is not here. */
+static char *file_now(const char *name, int length)
+{
+    for (const struct gt_module *m = gt_modules_last(); m; m = m->next) {
+        const char *file = gt_module_name(m); /* m->path may lead to it through /proc */
+        if (is_named(file, name, length) && is_here(file, m))
+            return gt_need(strdup(file));
+    }
+    return NULL;
+}
+
+/*
+ * The file of a module of the trace; in new memory, or NULL. Of a trace without descriptions of
+ * modules: the file at the path that functions of the report have.
+ */
+static char *file_then(const struct gt_trace *trace, const char *name, int length, const char *told)
+{
+    bool any = false;
+    for (size_t i = 0; i < trace->n_remarks; i++) {
+        struct gt_module m;
+        const char *path = gt_modules_parse(trace->remarks[i], &m);
+        if (!path)
+            continue;
+        const char *called = m.is_program ? strstr(path, "//") : path;
+        char *file = gt_need(m.is_program ? strndup(path, (size_t)(called - path)) : strdup(path));
+        any = true;
+        if ((is_named(file, name, length) || is_named(called, name, length)) && is_here(file, &m))
+            return file;
+        free(file);
+    }
+    return !any && access(told, F_OK) == 0 ? gt_need(strdup(told)) : NULL;
+}
+
+/*
+ * Writes the packages with the names of modules, "liblzma5-dbgsym, xz-utils-dbgsym"; and to
+ * `others` the modules on this machine that are of no package.
+ */
+static void add_packages(FILE *text, const struct gt_nameless *these, FILE *others,
+                         const struct gt_trace *trace)
+{
     char *package[sizeof these->module / sizeof *these->module];
-    unsigned n = 0;
+    unsigned n = 0, without = 0;
     for (unsigned i = 0; i < these->n; i++) {
-        const char *its = is_told(these, i) ? gt_package_of(these->module[i].file) : "";
+        const char *name = these->module[i].name;
+        int length = these->module[i].length;
+        const char *told = these->module[i].file;
+        char *file = !is_told(these, i) ? NULL
+                     : trace            ? file_then(trace, name, length, told)
+                                        : file_now(name, length);
+        const char *its = file ? gt_debug_package_of(file) : "";
         unsigned same = 0;
+        if (file && !*its)
+            fprintf(others, "%s%.*s", without++ ? ", " : "", length, name);
+        free(file);
         while (same < n && strcmp(package[same], its) != 0)
             same++;
         if (!*its || same < n)
             continue;
-        fprintf(text, "%s%s-%s", n ? ", " : "", its, debug);
+        fprintf(text, "%s%s", n ? ", " : "", its);
         package[n++] = gt_need(strdup(its));
     }
-    if (!n)
-        fputs("their debug symbols (packages called -dbgsym or -debuginfo; a program of your own: "
-              "build it with -g)",
-              text);
-    while (n)
-        free(package[--n]);
+    for (unsigned i = 0; i < n; i++)
+        free(package[i]);
+}
+
+/* Whether the trace can be given names later. */
+static bool is_open_to_names(const struct gt_trace *trace)
+{
+    return trace && !gt_v1_global_order(trace->format);
+}
+
+/* How to install the packages and to have their names in the report. */
+static void explain_packages(FILE *text, const char *packages, const struct gt_trace *trace)
+{
+    const char *path = trace ? gt_to_type(trace->path) : "";
+    const char *source = strstr(packages, "-dbgsym") ? gt_debug_source() : "";
+    bool later = is_open_to_names(trace);
+    fprintf(text, "Install %s, then%s%s\n",
+            *packages ? packages : "their debug symbols (packages called -dbgsym or -debuginfo)",
+            later   ? ": gotrace symbolize "
+            : trace ? " record again."
+                    : " look again.",
+            later ? path : "");
+    if (*source)
+        fprintf(text, "First give apt a source with them: %s\n", source);
+    if (later)
+        fprintf(text, "Or have them fetched: %sgotrace symbolize --debuginfod %s\n",
+                gt_debuginfod_setting(), path);
+}
+
+/* A program of the user's own: built again, it is another one than the trace's. */
+static void explain_others(FILE *text, const char *others, const struct gt_trace *trace)
+{
+    fprintf(text, "Build %s with -g, do not strip it, and %s again.\n", others,
+            trace ? "record" : "run it");
+    if (is_open_to_names(trace))
+        fprintf(text,
+                "Or name the folder of the file before it was stripped: gotrace symbolize "
+                "--debug-dir=DIR %s\n",
+                gt_to_type(trace->path));
 }
 
 char *gt_nameless_text(const struct gt_nameless *these, const char *of,
                        const struct gt_trace *trace)
 {
     enum { LEAST_PERCENT = 10 };
-    char *its = NULL;
+    char *its = NULL, *packages = NULL, *others = NULL;
     size_t size = 0;
     if (percent(these) < LEAST_PERCENT)
         return NULL;
+    FILE *package_list = gt_need(open_memstream(&packages, &size));
+    FILE *other_list = gt_need(open_memstream(&others, &size));
+    add_packages(package_list, these, other_list, trace);
+    fclose(package_list);
+    fclose(other_list);
     FILE *text = gt_need(open_memstream(&its, &size));
-    fprintf(text, "%" PRIu64 " %% of the %s is in functions without names (", percent(these), of);
+    fprintf(text, "%" PRIu64 " %% of the %s functions without names (", percent(these), of);
     add_modules(text, these);
-    fputs(").\nInstall ", text);
-    add_packages(text, these);
-    if (gt_v1_global_order(trace->format)) /* this format cannot be given names later */
-        fputs(", then record again.\n", text);
-    else
-        fprintf(text,
-                ", then: gotrace symbolize %s\nOr have them fetched: gotrace symbolize "
-                "--debuginfod %s\n",
-                gt_printable(trace->path), gt_printable(trace->path));
+    fputs(").\n", text);
+    if (*packages || !*others)
+        explain_packages(text, packages, trace);
+    if (*others)
+        explain_others(text, others, trace);
+    free(packages);
+    free(others);
     fclose(text);
     return gt_need(its);
+}
+
+void gt_nameless_print(const struct gt_nameless *these, const char *of,
+                       const struct gt_trace *trace)
+{
+    char *text = gt_nameless_text(these, of, trace);
+    if (text)
+        printf("\n%s", text);
+    free(text);
 }

@@ -25,9 +25,14 @@ void gt_nameless_add(struct gt_nameless *these, const char *func, const char *fi
 
 /*
  * The lines about them, the first one a sentence, the others commands; in new memory. NULL: less
- * than a tenth of the report is nameless. of: what the report adds up, such as "time".
+ * than a tenth of the report is nameless. of: what the report adds up, such as "time above is in".
+ * trace: NULL: the report is about a process, which symbolize/ knows.
  */
 char *gt_nameless_text(const struct gt_nameless *these, const char *of,
+                       const struct gt_trace *trace);
+
+/* Prints these lines behind an empty one; nothing where they are NULL. */
+void gt_nameless_print(const struct gt_nameless *these, const char *of,
                        const struct gt_trace *trace);
 
 /* Their members in JSON. */

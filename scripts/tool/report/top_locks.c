@@ -2,6 +2,7 @@
 #include "top_locks.h"
 
 #include "call_places.h"
+#include "nameless.h"
 #include "reading.h"
 #include "roles.h"
 #include "select.h"
@@ -456,6 +457,22 @@ static void print_heads(bool by_lock)
     gt_head_end();
 }
 
+static void explain_nameless(const struct gt_threads *threads, size_t rows)
+{
+    struct gt_nameless these = {0};
+    for (const struct row *row = all.row; row < all.row + rows; row++) {
+        if (row->site)
+            gt_nameless_add(&these, row->site->func, row->site->file, row->ns);
+        for (const struct doing *d = row->doing; d < row->doing + row->n; d++)
+            gt_nameless_add(&these, d->site ? d->site->func : d->place,
+                            d->site ? d->site->file : "", d->ns);
+    }
+    if (gt_report_json)
+        gt_nameless_json(&these);
+    else
+        gt_nameless_print(&these, "time above is in", threads->trace);
+}
+
 void gt_top_locks_print(const struct gt_threads *threads, bool by_lock, size_t most)
 {
     size_t i;
@@ -474,5 +491,6 @@ void gt_top_locks_print(const struct gt_threads *threads, bool by_lock, size_t m
     for (i = 0; i < all.n && i < most; i++)
         print_row(&all.row[i], by_lock);
     gt_table_end_cut(by_lock ? "locks" : "waits", all.n - i);
+    explain_nameless(threads, i);
     gt_report_end();
 }

@@ -202,11 +202,8 @@ static void explain_nameless(const struct gt_top *top)
         gt_nameless_json(&these);
         return;
     }
-    char *text =
-        gt_nameless_text(&these, top->cpu ? "CPU time above" : "time above", top->threads->trace);
-    if (text)
-        printf("\n%s", text);
-    free(text);
+    gt_nameless_print(&these, top->cpu ? "CPU time above is in" : "time above is in",
+                      top->threads->trace);
 }
 
 static void print_totals(const struct gt_top *top)

@@ -6,6 +6,7 @@
 #include "visit.h"
 
 #include "scripts/tool/recover/recover.h"
+#include "scripts/tool/report/nameless.h"
 #include "scripts/tool/fold.h"
 #include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
@@ -273,6 +274,16 @@ static void print_head(const struct gt_still *s)
     puts("\n");
 }
 
+static void explain_nameless(const struct gt_still *s)
+{
+    struct gt_nameless these = {0};
+    for (const struct gt_still_thread *t = s->task; t < s->task + s->tasks; t++) {
+        for (size_t i = 0; i < t->frames; i++)
+            gt_nameless_add(&these, t->frame[i].function, t->frame[i].module, 1);
+    }
+    gt_nameless_print(&these, "frames above are", NULL);
+}
+
 static void print_all(const struct gt_still *s)
 {
     char **texts = gt_need(calloc(s->tasks + 1, sizeof *texts));
@@ -285,6 +296,7 @@ static void print_all(const struct gt_still *s)
         if (texts[i])
             print_group(s, texts, i);
     }
+    explain_nameless(s);
 }
 
 /* The command -------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ void gt_answer_print_standstill(FILE *out, struct gt_why *why)
 {
     enum { WAITERS = 3 };
     const struct gt_standstill *still = &why->still;
-    const char *path = gt_printable(why->graph.trace.path);
+    const char *path = gt_to_type(why->graph.trace.path);
     if (!still->ns)
         return;
     fprintf(out, "Stood still from %s to its end, for %s, while %zu thread%s:\n",
@@ -249,7 +249,7 @@ static void print_other(FILE *out, const struct gt_why *why)
               out);
     else
         fprintf(out, " A child with threads has its own trace:\n  gotrace why %s.PID\n",
-                gt_printable(why->graph.trace.path));
+                gt_to_type(why->graph.trace.path));
 }
 
 /* A pool that is always busy, and where most of its work is, if that is where the path is. */

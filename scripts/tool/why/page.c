@@ -600,7 +600,7 @@ static void join_lines(char *text, const char *end)
 /* The first one is what limits the run: what would help follows its first sentence. */
 static void print_finding(const struct gt_why *why, const struct gt_finding *it, bool first)
 {
-    const char *path = gt_printable(why->graph.trace.path), *end = strstr(it->text, ".\n");
+    const char *path = gt_to_type(why->graph.trace.path), *end = strstr(it->text, ".\n");
     bool blind = strcmp(it->name, "polling") == 0 && it->section != why->whatifs.poll;
     const char *change = first && !why->pieces.n && !blind ? gt_answer_change(why, it) : "";
     int length = end ? (int)(end + 1 - it->text) : (int)strlen(it->text);
@@ -647,7 +647,7 @@ static bool print_answer(const struct gt_why *why)
 
 static void print_findings(const struct gt_why *why)
 {
-    const char *path = gt_printable(why->graph.trace.path);
+    const char *path = gt_to_type(why->graph.trace.path);
     puts("");
     if (why->pieces.n && !is_loop_told(&why->findings))
         printf("No event loop or worker was blocked: the longest piece of work took %s.\n",
@@ -678,7 +678,7 @@ static void print_tasks(const struct gt_why *why)
 
 static void print_more(const struct gt_why *why)
 {
-    const char *path = gt_printable(why->graph.trace.path);
+    const char *path = gt_to_type(why->graph.trace.path);
     const uint64_t *kind = why->path.by_kind;
     bool runs = kind[GT_RUNNING] * 4 > why->path.ns;
     uint64_t guessed = 0;
@@ -709,7 +709,7 @@ static char *without_names(const struct gt_why *why)
         const struct gt_section *s = &why->sections.at[why->path.row[i].section];
         gt_nameless_add(&these, s->func, s->file, why->path.row[i].ns);
     }
-    return gt_nameless_text(&these, "critical path", &why->graph.trace);
+    return gt_nameless_text(&these, "critical path is in", &why->graph.trace);
 }
 
 static void print_page(struct gt_why *why, const char *nameless)

@@ -1,6 +1,6 @@
 /*
- * A thread waits for a mutex 200 ms before the recording begins, and 100 ms longer. Prints an upper
- * bound of the seconds that it waited in the recording.
+ * late [unended]: a thread waits for a mutex 200 ms before the recording begins, and 100 ms longer;
+ * or until the program ends. Prints an upper bound of the seconds that it waited in the recording.
  */
 #include "../../prog/program.h"
 #include "../../../preload/gotrace.h"
@@ -14,8 +14,9 @@ static void *commit(void *arg)
     return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bool ends = argc == 1 || strcmp(argv[1], "unended") != 0;
     pthread_t thread;
     pthread_mutex_lock(&journal);
     pthread_create(&thread, NULL, commit, NULL);
@@ -23,8 +24,12 @@ int main(void)
     uint64_t before = now_ns();
     gotrace_start();
     usleep(100000);
-    pthread_mutex_unlock(&journal);
-    pthread_join(thread, NULL);
+    if (ends) {
+        pthread_mutex_unlock(&journal);
+        pthread_join(thread, NULL);
+    } else {
+        gotrace_stop();
+    }
     printf("%.3f\n", (double)(now_ns() - before) / 1e9 + 0.001);
     return 0;
 }
