@@ -76,21 +76,17 @@ const char *gt_debug_package_of(const char *path)
 /* Where they come from ------------------------------------------------------------------------ */
 
 /*
- * By ID in os-release(5). archive: of -dbgsym packages; lists: what apt keeps of it; suffix: of the
+ * By ID in os-release(5). lists: what apt keeps of the archive of -dbgsym packages; suffix: of the
  * codename there.
  */
 static const struct distribution {
-    const char *id, *server, *lists, *archive, *suffix;
+    const char *id, *lists, *archive, *suffix;
 } distributions[] = {
-    {"debian", "https://debuginfod.debian.net", "*debian-debug_dists_*",
-     "http://deb.debian.org/debian-debug", "-debug"},
-    {"ubuntu", "https://debuginfod.ubuntu.com", "*ddebs.ubuntu.com_dists_*",
-     "http://ddebs.ubuntu.com", ""},
-    {"fedora", "https://debuginfod.fedoraproject.org", NULL, NULL, NULL},
-    {NULL, "https://debuginfod.elfutils.org", NULL, NULL, NULL}, /* asks those of others */
+    {"debian", "*debian-debug_dists_*", "debian-debug", "-debug"},
+    {"ubuntu", "*ddebs*_dists_*", "ddebs", ""},
 };
 
-/* codename: such as bookworm. */
+/* NULL: not among them. codename: such as bookworm. */
 static const struct distribution *find_distribution(char codename[NAME])
 {
     static const char script[] = ". /etc/os-release && echo \"$ID $VERSION_CODENAME\"";
@@ -98,10 +94,11 @@ static const struct distribution *find_distribution(char codename[NAME])
     gt_ask((const char *const[]){"sh", "-c", script, NULL}, line, sizeof line);
     size_t n = strcspn(line, " ");
     snprintf(codename, NAME, "%s", line[n] ? line + n + 1 : "");
-    const struct distribution *d = distributions;
-    while (d->id && (strlen(d->id) != n || strncmp(d->id, line, n) != 0))
-        d++;
-    return d;
+    for (size_t i = 0; i < sizeof distributions / sizeof *distributions; i++) {
+        if (strlen(distributions[i].id) == n && strncmp(distributions[i].id, line, n) == 0)
+            return &distributions[i];
+    }
+    return NULL;
 }
 
 const char *gt_debug_source(void)
@@ -110,10 +107,10 @@ const char *gt_debug_source(void)
     char codename[NAME], lists[64];
     glob_t found;
     const struct distribution *d = find_distribution(codename);
-    if (!d->lists || !*codename)
+    if (!d || !*codename)
         return "";
     snprintf(lists, sizeof lists, "/var/lib/apt/lists/%s", d->lists);
-    snprintf(source, sizeof source, "deb %s %s%s main", d->archive, codename, d->suffix);
+    snprintf(source, sizeof source, "%s, suite %s%s", d->archive, codename, d->suffix);
     bool has = glob(lists, 0, NULL, &found) == 0;
     if (has)
         globfree(&found);
@@ -122,11 +119,12 @@ const char *gt_debug_source(void)
 
 const char *gt_debuginfod_setting(void)
 {
-    static char setting[128];
-    char codename[NAME];
+    glob_t files;
     const char *set = getenv("DEBUGINFOD_URLS");
     if (set && *set)
         return "";
-    snprintf(setting, sizeof setting, "DEBUGINFOD_URLS=%s ", find_distribution(codename)->server);
-    return setting;
+    if (glob("/etc/debuginfod/*.urls", 0, NULL, &files) != 0)
+        return "DEBUGINFOD_URLS=SERVER ";
+    globfree(&files);
+    return "DEBUGINFOD_URLS=\"$(cat /etc/debuginfod/*.urls)\" ";
 }

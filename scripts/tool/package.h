@@ -12,13 +12,13 @@ const char *gt_package_of(const char *path);
 const char *gt_debug_package_of(const char *path);
 
 /*
- * The line that apt's sources need for packages called -dbgsym; "": apt has such a source, or none
- * is needed. Valid until the next call.
+ * The archive that apt's sources need for packages called -dbgsym: "debian-debug, suite
+ * bookworm-debug"; "": apt has it, or none is needed. Valid until the next call.
  */
 const char *gt_debug_source(void);
 
 /*
- * "DEBUGINFOD_URLS=https://debuginfod.debian.net ": what a shell is to put before a command that
- * asks debug symbol servers; "": the variable is set.
+ * What a shell is to put before a command that asks debug symbol servers: those that the
+ * distribution's package names, or a word in their place; "": $DEBUGINFOD_URLS is set.
  */
 const char *gt_debuginfod_setting(void);

@@ -192,7 +192,7 @@ static void explain_packages(FILE *text, const char *packages, const struct gt_t
                     : " look again.",
             later ? path : "");
     if (*source)
-        fprintf(text, "First give apt a source with them: %s\n", source);
+        fprintf(text, "First give apt their archive: %s\n", source);
     if (later)
         fprintf(text, "Or have them fetched: %sgotrace symbolize --debuginfod %s\n",
                 gt_debuginfod_setting(), path);
