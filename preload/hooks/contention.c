@@ -258,10 +258,10 @@ static void describe(const struct sum *sum)
     char lock[NAME_TEXT], func[NAME_TEXT], file[NAME_TEXT];
     const char *path = sum->at->file->text, *slash = strrchr(path, '/');
     longest.ns = (uint64_t)((double)sum->units * 1e9 / (double)gt_clock_hz());
-    snprintf(longest.phrase, sizeof longest.phrase, "threads waited %.3f s for %s in %s (%s:%u)",
-             (double)longest.ns / 1e9, shorten(lock, name_of(sum)),
-             shorten(func, sum->at->func->text), shorten(file, slash ? slash + 1 : path),
-             sum->at->line);
+    snprintf(longest.phrase, sizeof longest.phrase,
+             "threads waited %.3f s in all for %s in %s (%s:%u)", (double)longest.ns / 1e9,
+             shorten(lock, name_of(sum)), shorten(func, sum->at->func->text),
+             shorten(file, slash ? slash + 1 : path), sum->at->line);
 }
 
 /* Nothing is said if the longest waits may be elsewhere: at a place without a name, or left out. */

@@ -36,8 +36,8 @@ void gt_contention_begin(void);
 void gt_contention_sum_up(void);
 
 /*
- * "threads waited 3.214 s for journal in commit (pool.cc:15)"; "": no place with a name was waited
- * at for 5 % of the recording's length. Any thread, after the recording's end.
+ * "threads waited 3.214 s in all for journal in commit (pool.cc:15)"; "": no place with a name was
+ * waited at for 5 % of the recording's length. Any thread, after the recording's end.
  */
 enum { GT_CONTENTION_PHRASE = 256 };
 const char *gt_contention_phrase(uint64_t recording_ns);

@@ -81,7 +81,7 @@ def test_exit_line_names_it(command, traced):
     """With waits in which a thread asks for it again and again."""
     result = traced([*command, "-c", KEEPS], timeout=60, env={"GOTRACE_QUIET": "0"}).ok()
     waits = [wait["ns"] for gil, _ in naps_of(ask(result.trace, WAITS)) for wait in gil if wait["ns"] > 15e6]
-    said = re.search(r"; threads waited ([\d.]+) s for GIL in nap \(<string>:\d+\); ", result.stderr)
+    said = re.search(r"; threads waited ([\d.]+) s in all for GIL in nap \(<string>:\d+\); ", result.stderr)
     assert said and len(waits) >= 3 and float(said[1]) > sum(waits) / 1e9 - 0.002, (result.stderr, waits)
 
 

@@ -24,7 +24,7 @@ def test_exit_line(traced):
     assert "events in" in line and "nothing lost" in line and line.endswith(f"; next: {GOTRACE} why {result.trace}")
 
 
-WAITED = re.compile(r"nothing lost; threads waited ([\d.]+) s for (\w+) in (\w+) \((\S+):(\d+)\); next: ")
+WAITED = re.compile(r"nothing lost; threads waited ([\d.]+) s in all for (\w+) in (\w+) \((\S+):(\d+)\); next: ")
 LOCK_WAITS = """
 SELECT count(*) AS n, sum(ns) / 1e9 AS least, sum(ns + delay_ns) / 1e9 AS most
 FROM waits JOIN stacks ON stacks.id = stack_id WHERE function = 'lock' AND waits.kind = 'sync'
@@ -49,7 +49,7 @@ SAYS_ALL = {"GOTRACE_QUIET": "0"}
 def test_exit_line_shortens_names(traced):
     """What tells them from others is left: not the arguments of templates."""
     line = traced([SINGLE / "options/templates"], env=SAYS_ALL).ok().stderr
-    (lock, function) = re.search(r"; threads waited [\d.]+ s for (\S+) in (\S+) \(templates\.cc:\d+\); next: ", line).groups()
+    (lock, function) = re.search(r"; threads waited [\d.]+ s in all for (\S+) in (\S+) \(templates\.cc:\d+\); next: ", line).groups()
     assert lock == f"…{'journal_of_everything_that_was_ever_committed_to_this_very_pool'[-60:]}" and function == "Pool<…>::commit<…>(…)", line
 
 
