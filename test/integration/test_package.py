@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import PROGRAMS, ROOT, fresh, gotools, proc
 
 THREADS = PROGRAMS / "threads"
 TOOL = ROOT / "scripts/tool"
@@ -174,64 +174,32 @@ def codename():
     return system.get("VERSION_CODENAME") if system["ID"] == "debian" else None
 
 
-def mirror():
-    """Where this machine has its Debian from, or None."""
-    wanted = [f"Codename: {codename()}", "Origin: Debian", "Component: main"]
-    result = proc.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", *wanted])
-    return result.stdout.split("\n")[0] or None
-
-
-def debian(directory):
-    """A clean Debian in a directory, of the release that the package was built on; kept as an archive, since getting it takes a minute."""
-    if os.getuid() != 0 or not shutil.which("debootstrap"):
-        pytest.skip("a clean Debian needs root and debootstrap")
-    archive = ROOT / f"build/debootstrap/{codename()}.tar"
-    if not archive.exists():
-        if not mirror():
-            pytest.skip("apt on this machine knows no mirror of the Debian that it is")
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        fresh = directory / "fresh"
-        proc.run(["debootstrap", "--variant=minbase", codename(), fresh, mirror()], timeout=500).ok()
-        proc.run(["tar", "-C", fresh, "-cf", f"{archive}.new", "."], timeout=100).ok()
-        os.replace(f"{archive}.new", archive)
-        shutil.rmtree(fresh)
-    root = directory / "debian"
-    root.mkdir()
-    proc.run(["tar", "-C", root, "-xf", archive], timeout=100).ok()
-    for name in "resolv.conf", "hosts":
-        shutil.copy(f"/etc/{name}", root / "etc")
-    return root
-
-
+@fresh.makes_systems
+@pytest.mark.skipif(not codename(), reason="the package is for the Debian that it is made on, and here is none")
 @pytest.mark.limit(900)
 @pytest.mark.long
-def test_on_a_clean_debian(package, tmp_path):
+@pytest.mark.parametrize("user", ["user", *(["root"] if fresh.EVERY else [])])
+def test_on_a_clean_debian(package, tmp_path, user):
     """Installs with what it depends on, works, and goes away without a trace."""
-    root = debian(tmp_path)
-
-    def inside(command, timeout=60):
-        # a mount namespace of its own: its mounts go with it
-        script = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -c "$1"'
-        return proc.run(["unshare", "--mount", "sh", "-c", script, root, command], env={"LC_ALL": "C"}, timeout=timeout)
-
-    assert not list(root.glob("usr/lib/*/libdw*")), "not a clean one"
-    shutil.copy(package, root / "gotrace.deb")
-    shutil.copy(THREADS, root / "threads")
-    shutil.copy(PROGRAMS / "truth", root / "truth")
-    before = inside("dpkg-query -W").ok().stdout
-    quiet = "DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
-    inside(f"{quiet} update && {quiet} install -y --no-install-recommends /gotrace.deb", timeout=400).ok()
-    assert inside("gotrace --version").ok().stdout == f"gotrace {VERSION}\n"
-    assert (root / "usr/share/man/man7/libgotrace.7.gz").exists()
-    inside("gotrace -o /t.out /truth").ok()
-    assert "pthread_cond_wait <- cond_waiter (truth.c:" in inside("gotrace top /t.out").ok().stdout
-    assert "whole: no part" in inside("gotrace info /t.out").ok().stdout
-    inside("LD_PRELOAD=libgotrace.so GOTRACE_OUTPUT=/n.out /threads 3").ok()  # found by its name
+    system = fresh.System(codename(), tmp_path, user)
+    assert not list(system.root.glob("usr/lib/*/libdw*")), "not a clean one"
+    shutil.copy(package, system.clone / "gotrace.deb")
+    shutil.copy(THREADS, system.clone / "threads")
+    shutil.copy(PROGRAMS / "truth", system.clone / "truth")
+    before = system.run("dpkg-query -W")
+    quiet = "sudo DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
+    system.run(f"{quiet} update && {quiet} install -y --no-install-recommends ./gotrace.deb", timeout=400)
+    assert system.run("gotrace --version") == f"gotrace {VERSION}\n"
+    assert (system.root / "usr/share/man/man7/libgotrace.7.gz").exists()
+    system.run("gotrace -o t.out ./truth")
+    assert "pthread_cond_wait <- cond_waiter (truth.c:" in system.run("gotrace top t.out")
+    assert "whole: no part" in system.run("gotrace info t.out")
+    system.run("LD_PRELOAD=libgotrace.so GOTRACE_OUTPUT=n.out ./threads 3")  # found by its name
     for name in "t.out", "n.out":
-        gotools.check(root / name)
-    result = inside("gotrace view /t.out")
-    assert result.returncode == 1 and "which Go 1.23 or later reads; here is no Go" in result.stderr
-    inside(f"{quiet} purge -y gotrace && {quiet} autoremove -y").ok()
-    assert inside("dpkg-query -W").ok().stdout == before
-    left = [p for p in root.glob("usr/**/*gotrace*")]
+        gotools.check(system.clone / name)
+    said = system.run("gotrace view t.out 2>&1 || echo status $?")
+    assert said.endswith("status 1\n") and "which Go 1.23 or later reads; here is no Go" in said, said
+    system.run(f"{quiet} purge -y gotrace && {quiet} autoremove -y")
+    assert system.run("dpkg-query -W") == before
+    left = list(system.root.glob("usr/**/*gotrace*"))
     assert not left, left

@@ -13,6 +13,8 @@ from lib import PROGRAMS, ROOT, gotools, proc
 
 TEXT = (ROOT / "README.md").read_text()
 FIRST, OWN = re.findall(r"```sh\n(.*?)```", TEXT, re.S)
+INSTALL = dict(re.findall(r"^\| (.+?)(?:,.*?)? \| `(\./scripts/deps [^`]*)`", TEXT, re.M))  # each way, and its line
+PYTHON = re.findall(r"`([^`]*app\.py)`", TEXT)
 GOTRACE = ROOT / "scripts/gotrace"
 SHOWN = [ROOT / "README.md", *(ROOT / f"scripts/man/gotrace-{name}.md" for name in ("why.1", "top.1", "tutorial.7"))]
 
@@ -48,9 +50,8 @@ def check_demo(shown):
 
 
 def next_commands(shown):
-    """What the demo says to type next, but for the programs of others: the user's own, and a Go that must be fetched."""
-    lines = shown.split("\nNext:\n")[1].splitlines()
-    return [re.split(r" {2,}", line.strip())[0] for line in lines if "./app" not in line and "scripts/deps" not in line]
+    """What the demo says to type next."""
+    return [re.split(r" {2,}", line.strip())[0] for line in shown.split("\nNext:\n")[1].splitlines()]
 
 
 @pytest.mark.measured
