@@ -203,10 +203,10 @@ $(TOOL): $(tool_obj)
 # its tables a cell of more than 30 characters can break a row: longer texts are lists.
 man_pages := $(patsubst scripts/man/%.md,$(B)/man/%,$(wildcard scripts/man/*.md))
 man_links := $(patsubst %,$(B)/man/gotrace-%.1,detach stop snapshot) # commands that another one's page is about
-man: $(man_pages) $(man_links) ## build the manual pages, as build/man/*; takes go-md2man, which `scripts/deps package` installs
+man: $(man_pages) $(man_links) ## build the manual pages, as build/man/*; takes go-md2man, which `scripts/deps build` installs
 $(man_pages): $(B)/man/%: scripts/man/%.md Makefile
 	@mkdir -p $(@D)
-	@command -v go-md2man >/dev/null || { echo 'make man: go-md2man is needed. Run: scripts/deps package' >&2; exit 1; }
+	@command -v go-md2man >/dev/null || { echo 'make man: go-md2man is needed. Run: scripts/deps build' >&2; exit 1; }
 	$(call run,MAN)sed -E '/^!\[/d; s/\[([^]]*)\]\((\.\.\/|gotrace|libgotrace)[^)]*\)/\1/g' $< >$@.md
 	@go-md2man -in $@.md -out $@.roff
 	@sed -E ':a;/^\.S[HS]/{n;/^\.PP$$/d;ba}; s/\\fC//g' $@.roff >$@
