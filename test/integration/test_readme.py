@@ -94,6 +94,7 @@ def test_it_is_short():
 
 
 @pytest.mark.alone
+@pytest.mark.measured  # under load a replay may be too inexact to print the table
 def test_the_page_of_why(tmp_path):
     """What it shows of `gotrace why` has the parts of a page, in their order, under the heads that these have."""
     (shown,) = re.findall(r"^\$ scripts/gotrace why t\.out\n(.*?)^```", TEXT, re.M | re.S)
