@@ -7,7 +7,8 @@
 #include "scripts/tool/target.h"
 #include "scripts/tool/tool.h"
 
-#include "symbolize/elf/image.h"
+#include "symbolize/elf/elfutils.h"
+#include "symbolize/elf/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,21 +18,41 @@
 
 static struct {
     const char *name; /* as given */
+    int pid;          /* 0: it is the name of a program */
     struct gt_target target;
     char path[PATH_MAX];     /* of the file that runs, without links; "": it would not be traced */
     struct gt_image image;   /* its symbols. base NULL: it could not be read, or does not matter */
     struct gt_elf_view view; /* the whole file */
 } program;
 
+/* Sets the path. That of a process may be another file here: in a container, or replaced. */
+static bool find_file(void)
+{
+    struct stat its, here;
+    const char *file = program.target.file;
+    if (!*file || stat(file, &its) != 0)
+        return false;
+    if (!realpath(file, program.path) || stat(program.path, &here) != 0 ||
+        here.st_ino != its.st_ino || here.st_dev != its.st_dev)
+        snprintf(program.path, sizeof program.path, "%s", file);
+    return true;
+}
+
 void gt_program_checks_of(const char *name)
 {
     char library[PATH_MAX];
     const void *base;
     size_t size;
+    static char file[64];
+    program.name = name;
+    if (name[strspn(name, "0123456789")] == 0 && *name) {
+        program.pid = (int)strtol(name, NULL, 10);
+        snprintf(file, sizeof file, "/proc/%d/exe", program.pid);
+        name = file;
+    }
     gt_find_library(library);
     gt_target_look(&program.target, name, library);
-    program.name = name;
-    if (program.target.status || !realpath(program.target.file, program.path))
+    if (program.target.status || !find_file())
         program.path[0] = 0; /* nothing but the reason matters */
     else if (!gt_target_map(program.path, &base, &size) ||
              !gt_elf_view(&program.view, base, size) ||
@@ -64,13 +85,39 @@ static void mend_name(struct gt_check *c)
 static void look_at_tracing(struct gt_check *c)
 {
     const struct gt_target *target = &program.target;
-    if (target->status) {
+    if (program.pid) {
+        gt_process_look(c, program.pid, target);
+    } else if (target->status) {
         gt_found(c, GT_HEALTH_MISSING, "%s", target->why);
+        gt_mend(c, "%s", target->mend);
         mend_name(c);
+    } else if (!*target->file) {
+        gt_found(c, GT_HEALTH_MISSING,
+                 "%s may be run, but not read: whether it would be traced is not known",
+                 program.name);
+        gt_mend(c, "gotrace -- %s (shows it)", program.name);
     } else {
         gt_found(c, GT_HEALTH_OK, "%s%s is dynamically linked to glibc: it would be traced",
                  target->file, target->script ? ", which runs the script," : "");
     }
+}
+
+/* The archive with Debian's debug symbols, which no Debian knows from the start; "": not Debian. */
+static const char *debian_archive(void)
+{
+    static char command[256];
+    char suite[64];
+    if (gt_ask((const char *const[]){"sh", "-c",
+                                     ". /etc/os-release && test \"$ID\" = debian && "
+                                     "echo \"${VERSION_CODENAME:-unstable}\"",
+                                     NULL},
+               suite, sizeof suite) != 0)
+        return "";
+    snprintf(command, sizeof command,
+             "echo deb http://deb.debian.org/debian-debug %s-debug main | "
+             "%stee /etc/apt/sources.list.d/debug.list && %sapt update && ",
+             suite, gt_as_root(), gt_as_root());
+    return command;
 }
 
 static void mend_symbols(struct gt_check *c)
@@ -84,17 +131,16 @@ static void mend_symbols(struct gt_check *c)
     }
     snprintf(name, sizeof name, "%s-dbgsym", its);
     int known = gt_ask((const char *const[]){"apt-cache", "show", name, NULL}, line, sizeof line);
-    if (known == 0 && *line)
-        gt_mend(c, "%sapt install %s", gt_as_root(), name);
+    const char *archive = known > 0 || (known == 0 && !*line) ? debian_archive() : "";
+    if ((known == 0 && *line) || *archive)
+        gt_mend(c, "%s%sapt install %s", archive, gt_as_root(), name);
     else if (known >= 0)
         gt_mend(c,
                 "gotrace symbolize --debuginfod TRACE (or install %s, which is in none of the "
                 "archives that apt knows here)",
                 name);
     else
-        gt_mend(c,
-                "%sdnf debuginfo-install %s (or: gotrace symbolize --debuginfod "
-                "TRACE)",
+        gt_mend(c, "%sdnf debuginfo-install %s (or: gotrace symbolize --debuginfod TRACE)",
                 gt_as_root(), its);
 }
 
@@ -110,25 +156,26 @@ static bool exports_functions(void)
     return n >= MANY;
 }
 
-/* The separate file with debug information, by build ID; "": there is none. */
+/* The separate file with debug information, where stacks take it from; "": there is none. */
 static const char *debug_file(void)
 {
-    static char path[PATH_MAX];
-    const struct gt_image *image = &program.image;
-    size_t n = (size_t)snprintf(path, sizeof path, "/usr/lib/debug/.build-id/");
-    if (image->build_id_len < 2)
-        return "";
-    for (size_t i = 0; i < image->build_id_len; i++)
-        n += (size_t)sprintf(path + n, "%02x%s", image->build_id[i], i ? "" : "/");
-    strcpy(path + n, ".debug");
-    return access(path, R_OK) == 0 ? path : "";
+    static struct gt_files files;
+    struct gt_module module = {.path = program.path, .build_id_len = program.image.build_id_len};
+    jmp_buf bail;
+    memcpy(module.build_id, program.image.build_id, sizeof module.build_id);
+    if (setjmp(bail) == 0) {
+        gt_elfutils_enter(&bail);
+        gt_files_open(&files, &module);
+    }
+    gt_elfutils_leave();
+    return files.debug.has_dwarf ? files.debug.path : "";
 }
 
 static void look_at_symbols(struct gt_check *c)
 {
     if (!is_read(c))
         return;
-    const char *separate = debug_file();
+    const char *separate = program.image.has_dwarf ? "" : debug_file();
     if ((program.image.has_dwarf || *separate) && !gt_has_libdw()) {
         gt_found(c, GT_HEALTH_LIMITED,
                  "there is debug information, but no libdw.so.1 here that finds lines of code in "
@@ -166,6 +213,16 @@ static void look_at_stacks(struct gt_check *c)
     gt_mend(c, "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
 }
 
+/* Asks the loader, if it is that of this system, for a library that it does not find. */
+static bool is_lost(char *line, size_t size)
+{
+    const char *loader = program.view.interpreter;
+    if (program.pid || !loader || strncmp(loader, "/lib", 4) != 0)
+        return false;
+    gt_ask_errors((const char *const[]){loader, "--list", program.path, NULL}, line, size);
+    return strstr(line, "error while loading");
+}
+
 static void look_at_libraries(struct gt_check *c)
 {
     static const struct {
@@ -174,9 +231,14 @@ static void look_at_libraries(struct gt_check *c)
                  {"libmimalloc", "mimalloc"}, {"libtbb", "oneTBB"},
                  {"libgomp", "OpenMP (gcc)"}, {"libomp", "OpenMP (clang)"},
                  {"libpython3", "Python"}};
-    char list[512] = "";
+    char list[512] = "", lost[512];
     if (!is_read(c))
         return;
+    if (is_lost(lost, sizeof lost)) {
+        gt_found(c, GT_HEALTH_MISSING, "the program cannot start: %s", lost);
+        gt_mend(c, "install the package with that library, or: export LD_LIBRARY_PATH=FOLDER");
+        return;
+    }
     for (const char *const *name = program.view.needed; *name; name++) {
         for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
             size_t n = strlen(list);
@@ -204,5 +266,5 @@ static void look_at_python(struct gt_check *c)
 
 const struct gt_check_row gt_program_checks[] = {
     {"tracing", look_at_tracing, true}, {"symbols", look_at_symbols, false},
-    {"stacks", look_at_stacks, false},  {"libraries", look_at_libraries, false},
+    {"stacks", look_at_stacks, false},  {"libraries", look_at_libraries, true},
     {"python", look_at_python, false},  {0}};
