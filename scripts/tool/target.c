@@ -168,7 +168,7 @@ static void look_at_kind(struct gt_target *t, const char *path, const struct gt_
 {
     if (v->type == ET_CORE) {
         refuse(t, GT_EXIT_CANNOT_RUN, "%s is a core file, and no program", path);
-        mend(t, "gotrace stacks %s", path);
+        mend(t, "gotrace stacks %s", gt_shell_word(path));
     } else if (v->type != ET_EXEC && v->type != ET_DYN) {
         refuse(t, GT_EXIT_CANNOT_RUN, "%s is an object file, and no program: link it", path);
     } else if (!v->whole) {
@@ -190,11 +190,12 @@ static void mend_privilege(struct gt_target *t, const char *path)
         return;
     if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
         mend(t, "%ssetpriv --reuid=%d --clear-groups gotrace -o /tmp/t.out -- %s", sudo,
-             (int)st.st_uid, path);
+             (int)st.st_uid, gt_shell_word(path));
     else if ((st.st_mode & S_ISGID) && st.st_gid != getgid())
-        mend(t, "%ssetpriv --regid=%d --keep-groups gotrace -- %s", sudo, (int)st.st_gid, path);
+        mend(t, "%ssetpriv --regid=%d --keep-groups gotrace -- %s", sudo, (int)st.st_gid,
+             gt_shell_word(path));
     else
-        mend(t, "%sgotrace -- %s", sudo, path);
+        mend(t, "%sgotrace -- %s", sudo, gt_shell_word(path));
 }
 
 static void look_at_elf(struct gt_target *t, const char *path, const struct gt_elf_view *v,
@@ -265,7 +266,7 @@ static char *program_of_env(char *words)
 
 /*
  * Looks at the program of `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`. If there is no
- * such program, the message is left to env: the wrong word may have been taken for it.
+ * such program, a run leaves the message to env: the wrong word may have been taken for it.
  */
 static void look_behind_env(struct gt_target *t, char *words, const struct gt_elf_view *ours,
                             int depth)
@@ -273,6 +274,8 @@ static void look_behind_env(struct gt_target *t, char *words, const struct gt_el
     char path[PATH_MAX], *program = program_of_env(words);
     if (program && gt_target_find(program, path) == 0)
         look(t, program, ours, depth);
+    else if (program)
+        snprintf(t->absent, sizeof t->absent, "%s", program);
 }
 
 static void look_at_script(struct gt_target *t, const char *path, const char *text, size_t size,
@@ -296,7 +299,7 @@ static void look_at_script(struct gt_target *t, const char *path, const char *te
         snprintf(why, sizeof why, "%s", t->why);
         refuse(t, GT_EXIT_CANNOT_RUN, "%.*s is a script: %.*s", PATH_MAX, path, PATH_MAX, why);
         if (strchr(interpreter, '\r'))
-            mend(t, "sed -i 's/\\r$//' %s (its lines end as in Windows)", path);
+            mend(t, "sed -i 's/\\r$//' %s (its lines end as in Windows)", gt_shell_word(path));
     }
 }
 

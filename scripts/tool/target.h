@@ -16,7 +16,8 @@ struct gt_target {
     char file[PATH_MAX];      /* the ELF file that runs; of a script, its interpreter's; "": not
                                * known, as a file that may run but not be read */
     bool script;              /* it is an interpreter's */
-    char first[NAME_MAX + 1]; /* a library that has to be preloaded before ours; "": none */
+    char absent[NAME_MAX + 1]; /* a program that env(1) would run, and does not find; "": none */
+    char first[NAME_MAX + 1];  /* a library that has to be preloaded before ours; "": none */
 };
 
 /* Finds the file that a shell would run for this name, as path; 0, or an errno. */

@@ -54,3 +54,18 @@ const char *gt_own_directory(char self[PATH_MAX])
         gt_fail(GT_EXIT_OURS, "%s: %s", started, strerror(errno));
     return dirname(self);
 }
+
+const char *gt_shell_word(const char *word)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+    static char texts[4][PATH_MAX];
+    static unsigned calls;
+    if (*word && !word[strspn(word, plain)])
+        return word;
+    char *text = texts[calls++ % 4], *end = text + PATH_MAX - 6, *p = text;
+    for (*p++ = '\''; *word && p < end; word++)
+        p = *word == '\'' ? stpcpy(p, "'\\''") : (*p = *word, p + 1);
+    strcpy(p, "'");
+    return text;
+}

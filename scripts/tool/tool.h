@@ -48,6 +48,10 @@ void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * calls. */
 const char *gt_printable(const char *text);
 
+/* A word as it is typed to a shell, in quotes where needed; cut at PATH_MAX. Valid for four calls.
+ */
+const char *gt_shell_word(const char *word);
+
 /* Prints a line as gt_say does, and ends the program with this exit status. */
 _Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -75,8 +75,8 @@ def test_without_privileges(tmp_path):
     if proc.run([*before, GOTRACE, "doctor"]).returncode not in (0, 1):
         pytest.skip("other users cannot reach this checkout")
     checks, _ = doctor(before=before)
-    assert (checks["perf"]["health"] == "ok") == (paranoid <= 2)
-    if paranoid > 2:
+    assert checks["perf"]["health"] == "ok" or paranoid > 2
+    if checks["perf"]["health"] != "ok":  # only kernels of Debian's kind know values over 2
         assert checks["perf"]["mend"] == "sudo sysctl kernel.perf_event_paranoid=2"
     assert checks["folder"]["health"] == "missing", "the tests' folder is root's"
 
@@ -248,6 +248,13 @@ def test_what_the_shell_runs(tmp_path):
         assert status == 0 and "/bin/sh is dynamically linked" in checks["tracing"]["says"], checks
 
 
+def test_what_env_does_not_find(tmp_path):
+    (tmp_path / "run").write_text("#!/usr/bin/env no-such-program\n")
+    (tmp_path / "run").chmod(0o755)
+    checks, status = doctor(tmp_path / "run")
+    assert status == 1 and "no-such-program" in checks["tracing"]["says"], checks
+
+
 def test_lines_that_end_as_in_windows(tmp_path):
     (tmp_path / "run").write_bytes(b"#!/bin/sh\r\n")
     (tmp_path / "run").chmod(0o755)
@@ -268,6 +275,7 @@ def test_a_program_that_may_run_but_not_be_read(tmp_path):
         pytest.skip("other users cannot reach this checkout")
     checks, status = doctor(reachable, before=before)
     assert status == 1 and "is not known" in checks["tracing"]["says"], checks
+    assert checks["tracing"]["mend"] == f"sudo chmod +r {reachable}"
 
 
 def test_a_library_is_missing(tmp_path):
@@ -385,6 +393,7 @@ def test_libraries(tmp_path):
     ("./app.py", 0o644, "gotrace -- python3 ./app.py"),
     ("run", 0o644, "chmod +x ./run && gotrace doctor ./run"),
     ("run", 0o755, "gotrace doctor ./run"),
+    ("the run's", 0o644, "chmod +x './the run'\\''s' && gotrace doctor './the run'\\''s'"),
 ])
 def test_a_name_that_is_not_a_program(tmp_path, name, mode, mend):
     """What it says to type works, when typed where the file is."""
@@ -442,5 +451,7 @@ def test_the_package_of_a_program():
 
 def test_misuse():
     assert proc.run([GOTRACE, "doctor", "a", "b"]).returncode == 2
+    for number in "0", "00", "4294967297", "99999999999999":  # no process has such a number
+        assert "No such file" in doctor(number)[0]["tracing"]["says"]
     checks, status = doctor("no-such-program")
     assert status == 1 and "No such file" in checks["tracing"]["says"]

@@ -43,9 +43,11 @@ void gt_program_checks_of(const char *name)
     char library[PATH_MAX];
     const void *base;
     size_t size;
+    enum { PID_DIGITS = 7 }; /* the kernel's PID_MAX_LIMIT is 4,194,304 */
     static char file[64];
     program.name = name;
-    if (name[strspn(name, "0123456789")] == 0 && *name) {
+    size_t digits = strspn(name, "0123456789");
+    if (digits && digits <= PID_DIGITS && !name[digits] && *name != '0') {
         program.pid = (int)strtol(name, NULL, 10);
         snprintf(file, sizeof file, "/proc/%d/exe", program.pid);
         name = file;
@@ -71,15 +73,17 @@ static void mend_name(struct gt_check *c)
 {
     const char *name = program.name, *end = strrchr(name, '.');
     const char *here = strchr(name, '/') ? "" : "./";
+    char path[PATH_MAX];
     struct stat st;
+    snprintf(path, sizeof path, "%s%s", here, name);
     if (stat(name, &st) != 0 || !S_ISREG(st.st_mode))
         return;
     if (access(name, X_OK) != 0 && end && strcmp(end, ".py") == 0)
-        gt_mend(c, "gotrace -- python3 %s", name);
+        gt_mend(c, "gotrace -- python3 %s", gt_shell_word(name));
     else if (access(name, X_OK) != 0)
-        gt_mend(c, "chmod +x %s%s && gotrace doctor %s%s", here, name, here, name);
+        gt_mend(c, "chmod +x %s && gotrace doctor %s", gt_shell_word(path), gt_shell_word(path));
     else if (*here)
-        gt_mend(c, "gotrace doctor ./%s", name);
+        gt_mend(c, "gotrace doctor %s", gt_shell_word(path));
 }
 
 static void look_at_tracing(struct gt_check *c)
@@ -93,9 +97,16 @@ static void look_at_tracing(struct gt_check *c)
         mend_name(c);
     } else if (!*target->file) {
         gt_found(c, GT_HEALTH_MISSING,
-                 "%s may be run, but not read: whether it would be traced is not known",
+                 "%s may be run, but not read: whether it would be traced is not known, and its "
+                 "functions would have no names",
                  program.name);
-        gt_mend(c, "gotrace -- %s (shows it)", program.name);
+        gt_mend(c, "%schmod +r %s", gt_as_root(), gt_shell_word(program.name));
+    } else if (*target->absent) {
+        gt_found(c, GT_HEALTH_MISSING,
+                 "%s, which runs the script, is told to run %s: there is no such program",
+                 target->file, target->absent);
+        gt_mend(c, "install %s, or name another one in the first line of the script",
+                target->absent);
     } else {
         gt_found(c, GT_HEALTH_OK, "%s%s is dynamically linked to glibc: it would be traced",
                  target->file, target->script ? ", which runs the script," : "");
