@@ -158,9 +158,11 @@ static void look_at_loader(struct gt_target *t, const char *path, const struct g
             return;
         }
     }
-    if (!starts(path, "/proc/") /* of a running process */ && access(v->interpreter, X_OK) != 0)
+    if (!starts(path, "/proc/") /* of a running process */ && access(v->interpreter, X_OK) != 0) {
+        mend(t, "build it on this system, or run it on the one that it was built for");
         refuse(t, GT_EXIT_CANNOT_RUN, "%s cannot start here: its loader %s is missing", path,
                v->interpreter);
+    }
 }
 
 /* Refuses an ELF file that is no program, as execve(2) does, or that would end as it starts. */
@@ -171,6 +173,7 @@ static void look_at_kind(struct gt_target *t, const char *path, const struct gt_
         mend(t, "gotrace stacks %s", gt_shell_word(path));
     } else if (v->type != ET_EXEC && v->type != ET_DYN) {
         refuse(t, GT_EXIT_CANNOT_RUN, "%s is an object file, and no program: link it", path);
+        mend(t, "cc %s -o PROGRAM", gt_shell_word(path));
     } else if (!v->whole) {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is cut short: it ends before the contents that its headers tell of", path);
@@ -212,6 +215,7 @@ static void look_at_elf(struct gt_target *t, const char *path, const struct gt_e
         snprintf(theirs, sizeof theirs, "%s", gt_elf_architecture(v));
         refuse(t, GT_EXIT_CANNOT_RUN, "%s is made for %s, and libgotrace.so for %s", path, theirs,
                gt_elf_architecture(ours));
+        mend(t, "build the program for %s", gt_elf_architecture(ours));
     } else if (privileged) {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is %s: such programs preload nothing. Run gotrace as the user it becomes", path,
@@ -231,6 +235,7 @@ static void look_at_elf(struct gt_target *t, const char *path, const struct gt_e
     } else if (v->interpreter) {
         refuse(t, GT_EXIT_CANNOT_RUN, "%s uses no library, so no libc: there are no calls to see",
                path);
+        mend(t, "strace -f %s (shows its system calls)", gt_shell_word(path));
     } else {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is statically linked: no library can be preloaded to it. Link it dynamically",
