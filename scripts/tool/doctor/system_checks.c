@@ -379,11 +379,12 @@ static void look_at_debuginfod(struct gt_check *c)
     globfree(&files);
 }
 
-/* Whether a file here has room for a small trace; 0 or an errno. */
-static int try_file(void)
+/* Whether a file in the folder has room for a small trace; 0 or an errno. */
+static int try_file(const char *folder)
 {
     enum { SMALL_TRACE = 1 << 20 };
-    char path[] = "gotrace-doctor-XXXXXX";
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/gotrace-doctor-XXXXXX", folder);
     int fd = mkstemp(path);
     if (fd < 0)
         return errno;
@@ -398,9 +399,16 @@ static int try_file(void)
 static void look_at_folder(struct gt_check *c)
 {
     char here[PATH_MAX] = "", other[PATH_MAX];
-    int error = getcwd(here, sizeof here) ? try_file() : errno;
+    const char *output = getenv("GOTRACE_OUTPUT"), *slash = output ? strrchr(output, '/') : NULL;
+    int error = getcwd(here, sizeof here) ? 0 : errno;
+    if (slash && !memchr(output, '%', (size_t)(slash - output))) {
+        snprintf(here, sizeof here, "%.*s", (int)(slash - output), output);
+        error = 0;
+    }
+    error = error ? error : try_file(here);
     if (error) {
-        gt_found(c, GT_HEALTH_MISSING, "this folder takes no trace of 1 MiB: %s", strerror(error));
+        gt_found(c, GT_HEALTH_MISSING, "%s takes no trace of 1 MiB: %s",
+                 *here ? here : "this folder", strerror(error));
         if (error == EFBIG)
             gt_mend(c, "ulimit -f unlimited");
         else if (make_folder(other)) {
