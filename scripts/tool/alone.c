@@ -3,6 +3,7 @@
 
 #include "encoder/base/cgroup.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -127,6 +128,18 @@ bool gt_is_confined(pid_t pid)
 {
     return gt_status_of(pid, "Seccomp:") > gt_status_of(0, "Seccomp:") ||
            gt_status_of(pid, "Seccomp_filters:") > gt_status_of(0, "Seccomp_filters:");
+}
+
+bool gt_is_secure(pid_t pid)
+{
+    Elf64_auxv_t entry;
+    bool secure = false;
+    FILE *f = gt_open_proc(pid, "auxv");
+    while (f && fread(&entry, sizeof entry, 1, f) == 1)
+        secure |= entry.a_type == AT_SECURE && entry.a_un.a_val;
+    if (f)
+        fclose(f);
+    return secure;
 }
 
 /* The program's memory ------------------------------------------------------------------------- */

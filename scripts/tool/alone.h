@@ -45,6 +45,10 @@ bool gt_is_frozen(pid_t pid);
 /* Whether the process has filters of seccomp(2) that this command does not have. */
 bool gt_is_confined(pid_t pid);
 
+/* Whether the process started with more privileges than its caller's, by set-user-ID or the like.
+ */
+bool gt_is_secure(pid_t pid);
+
 /*
  * Looks at the page in the process's library. Returns
  *

@@ -8,3 +8,6 @@
  * prints, without its end; "" if none. Returns its exit status; -1: it did not run or was killed.
  */
 int gt_ask(const char *const argv[], char *line, size_t size);
+
+/* Runs argv as gt_ask does, but the line may also be one that it prints on standard error. */
+int gt_ask_errors(const char *const argv[], char *line, size_t size);

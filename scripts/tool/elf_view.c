@@ -16,6 +16,13 @@ static const void *at(const struct gt_elf_view *v, uint64_t offset, uint64_t siz
     return offset <= v->size && size <= v->size - offset ? v->base + offset : NULL;
 }
 
+/* A table at the offset, for members of this alignment; NULL: too short, or misplaced. */
+static const void *table_at(const struct gt_elf_view *v, uint64_t offset, uint64_t size,
+                            size_t align)
+{
+    return offset % align == 0 ? at(v, offset, size) : NULL;
+}
+
 static const char *text_at(const struct gt_elf_view *v, uint64_t offset)
 {
     const char *s = at(v, offset, 1);
@@ -25,7 +32,8 @@ static const char *text_at(const struct gt_elf_view *v, uint64_t offset)
 static const ElfW(Phdr) * header_at(const struct gt_elf_view *v, int i)
 {
     const ElfW(Ehdr) *e = (const void *)v->base;
-    return at(v, e->e_phoff + (uint64_t)i * sizeof(ElfW(Phdr)), sizeof(ElfW(Phdr)));
+    return table_at(v, e->e_phoff + (uint64_t)i * sizeof(ElfW(Phdr)), sizeof(ElfW(Phdr)),
+                    _Alignof(ElfW(Phdr)));
 }
 
 /* The file offset of an address; UINT64_MAX: the address is not in the file. */
@@ -42,7 +50,7 @@ static uint64_t offset_of(const struct gt_elf_view *v, uint64_t address)
 
 static const ElfW(Dyn) * entry_at(const struct gt_elf_view *v, const ElfW(Phdr) * ph, size_t i)
 {
-    const ElfW(Dyn) *d = at(v, ph->p_offset + i * sizeof *d, sizeof *d);
+    const ElfW(Dyn) *d = table_at(v, ph->p_offset + i * sizeof *d, sizeof *d, _Alignof(ElfW(Dyn)));
     return d && (i + 1) * sizeof *d <= ph->p_filesz && d->d_tag != DT_NULL ? d : NULL;
 }
 
@@ -55,6 +63,8 @@ static void read_dynamic(struct gt_elf_view *v, const ElfW(Phdr) * ph)
     for (size_t i = 0; (d = entry_at(v, ph, i)); i++) {
         if (d->d_tag == DT_STRTAB)
             strings = offset_of(v, d->d_un.d_ptr);
+        if (d->d_tag == DT_FLAGS_1)
+            v->pie = d->d_un.d_val & DF_1_PIE;
     }
     if (strings == UINT64_MAX)
         return;
@@ -70,16 +80,25 @@ static void read_dynamic(struct gt_elf_view *v, const ElfW(Phdr) * ph)
 /* Go's linker leaves its build ID in a note whose owner is "Go". */
 static bool has_go_note(const struct gt_elf_view *v, const ElfW(Phdr) * ph)
 {
-    const ElfW(Nhdr) *note = at(v, ph->p_offset, sizeof *note + 4);
+    const ElfW(Nhdr) *note = table_at(v, ph->p_offset, sizeof *note + 4, _Alignof(ElfW(Nhdr)));
     return note && note->n_namesz == 4 && memcmp(note + 1, "Go\0", 4) == 0;
 }
 
-/* The section .text; NULL: there is none, or no names of sections. */
+/* The file's section headers; NULL: there are none, or they have no names. */
+static const ElfW(Shdr) * sections_of(const struct gt_elf_view *v)
+{
+    const ElfW(Ehdr) *e = (const void *)v->base;
+    const ElfW(Shdr) *sections =
+        table_at(v, e->e_shoff, (uint64_t)e->e_shnum * sizeof *sections, _Alignof(ElfW(Shdr)));
+    return e->e_shoff && e->e_shstrndx < e->e_shnum ? sections : NULL;
+}
+
+/* The section .text; NULL: there is none. */
 static const ElfW(Shdr) * find_text(const struct gt_elf_view *v)
 {
     const ElfW(Ehdr) *e = (const void *)v->base;
-    const ElfW(Shdr) *sections = at(v, e->e_shoff, (uint64_t)e->e_shnum * sizeof *sections);
-    if (!e->e_shoff || !sections || e->e_shstrndx >= e->e_shnum)
+    const ElfW(Shdr) *sections = sections_of(v);
+    if (!sections)
         return NULL;
     for (int i = 0; i < e->e_shnum; i++) {
         const char *name = text_at(v, sections[e->e_shstrndx].sh_offset + sections[i].sh_name);
@@ -103,7 +122,7 @@ static bool has_unwind_tables(const struct gt_elf_view *v, const ElfW(Phdr) * ph
         int32_t eh_frame;
         uint32_t count;
         int32_t entry[][2]; /* the function and its description, from the header's address on */
-    } *table = at(v, ph->p_offset, ph->p_filesz);
+    } *table = table_at(v, ph->p_offset, ph->p_filesz, _Alignof(int32_t));
     const ElfW(Shdr) *text = find_text(v);
     if (!table || ph->p_filesz < sizeof *table)
         return false;
@@ -119,11 +138,39 @@ static bool has_unwind_tables(const struct gt_elf_view *v, const ElfW(Phdr) * ph
     return false;
 }
 
+static bool table_defines(const struct gt_elf_view *v, const ElfW(Shdr) * table,
+                          const ElfW(Shdr) * strings, const char *name)
+{
+    const ElfW(Sym) *symbol = table_at(v, table->sh_offset, table->sh_size, _Alignof(ElfW(Sym)));
+    for (size_t i = 0; symbol && i < table->sh_size / sizeof *symbol; i++) {
+        const char *text = at(v, strings->sh_offset + symbol[i].st_name, strlen(name) + 1);
+        if (symbol[i].st_shndx != SHN_UNDEF && text && memcmp(text, name, strlen(name) + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool gt_elf_defines(const struct gt_elf_view *v, const char *name)
+{
+    const ElfW(Ehdr) *e = (const void *)v->base;
+    const ElfW(Shdr) *sections = v->native ? sections_of(v) : NULL;
+    for (int i = 0; sections && i < e->e_shnum; i++) {
+        const ElfW(Shdr) *s = &sections[i];
+        if ((s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM) && s->sh_link < e->e_shnum &&
+            table_defines(v, s, &sections[s->sh_link], name))
+            return true;
+    }
+    return false;
+}
+
 static void read_headers(struct gt_elf_view *v)
 {
     const ElfW(Phdr) * ph;
     const ElfW(Ehdr) *e = (const void *)v->base;
+    v->type = e->e_type;
+    v->whole = at(v, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph);
     for (int i = 0; i < e->e_phnum && (ph = header_at(v, i)); i++) {
+        v->whole &= ph->p_type != PT_LOAD || at(v, ph->p_offset, ph->p_filesz);
         switch (ph->p_type) {
         case PT_INTERP: v->interpreter = text_at(v, ph->p_offset); break;
         case PT_DYNAMIC: read_dynamic(v, ph); break;

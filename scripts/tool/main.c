@@ -44,7 +44,8 @@ static const struct command {
     {"merge", "TRACE... -o FILE", "of several processes, as one", REWRITE, gt_command_merge},
     {"symbolize", "TRACE", "with names from debug files of elsewhere", REWRITE,
      gt_command_symbolize},
-    {"doctor", "[PROGRAM]", "what works here, and what mends the rest", HERE, gt_command_doctor},
+    {"doctor", "[PROGRAM|PID]", "what works here, and what mends the rest", HERE,
+     gt_command_doctor},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

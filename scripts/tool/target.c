@@ -29,6 +29,14 @@ refuse(struct gt_target *t, int status, const char *format, ...)
     t->status = status;
 }
 
+static void __attribute__((format(printf, 2, 3))) mend(struct gt_target *t, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(t->mend, sizeof t->mend, format, ap);
+    va_end(ap);
+}
+
 /* Names -------------------------------------------------------------------------------------- */
 
 static int can_run(const char *path)
@@ -38,6 +46,8 @@ static int can_run(const char *path)
         return errno;
     if (S_ISDIR(st.st_mode))
         return EISDIR;
+    if (!S_ISREG(st.st_mode))
+        return EACCES; /* as execve(2); to open a FIFO would wait for its writer */
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
@@ -112,17 +122,27 @@ static bool starts(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
+static void refuse_sanitizer(struct gt_target *t, const char *path, const char *name,
+                             const char *flag)
+{
+    refuse(t, GT_EXIT_CANNOT_RUN,
+           "%s is built with %s, which no other library that stands before libc gets along with",
+           path, name);
+    mend(t, "build it without -fsanitize=%s", flag);
+}
+
 static void look_at_sanitizers(struct gt_target *t, const char *path, const struct gt_elf_view *v)
 {
+    bool of_threads = gt_elf_defines(v, "__tsan_init"); /* it is linked statically */
     for (const char *const *name = v->needed; *name; name++) {
-        if (starts(*name, "libtsan."))
-            refuse(t, GT_EXIT_CANNOT_RUN,
-                   "%s is built with ThreadSanitizer, which no other library that stands before "
-                   "libc gets along with",
-                   path);
+        of_threads |= starts(*name, "libtsan.") || starts(*name, "libclang_rt.tsan");
+        if (starts(*name, "liblsan."))
+            refuse_sanitizer(t, path, "LeakSanitizer alone", "leak, or with -fsanitize=address");
         if (starts(*name, "libasan.")) /* libasan must be the first library */
             snprintf(t->first, sizeof t->first, "%s", *name);
     }
+    if (of_threads)
+        refuse_sanitizer(t, path, "ThreadSanitizer", "thread");
 }
 
 static void look_at_loader(struct gt_target *t, const char *path, const struct gt_elf_view *v)
@@ -134,41 +154,93 @@ static void look_at_loader(struct gt_target *t, const char *path, const struct g
                    "%s is linked to another libc%s: its loader is %s, and libgotrace.so is made "
                    "for glibc",
                    path, i == 0 ? ", musl" : "", v->interpreter);
+            mend(t, "build it on a system with glibc");
             return;
         }
     }
-    if (access(v->interpreter, X_OK) != 0)
+    if (!starts(path, "/proc/") /* of a running process */ && access(v->interpreter, X_OK) != 0) {
+        mend(t, "build it on this system, or run it on the one that it was built for");
         refuse(t, GT_EXIT_CANNOT_RUN, "%s cannot start here: its loader %s is missing", path,
                v->interpreter);
+    }
+}
+
+/* Refuses an ELF file that is no program, as execve(2) does, or that would end as it starts. */
+static void look_at_kind(struct gt_target *t, const char *path, const struct gt_elf_view *v)
+{
+    if (v->type == ET_CORE) {
+        refuse(t, GT_EXIT_CANNOT_RUN, "%s is a core file, and no program", path);
+        mend(t, "gotrace stacks %s", gt_to_type(path));
+    } else if (v->type != ET_EXEC && v->type != ET_DYN) {
+        refuse(t, GT_EXIT_CANNOT_RUN, "%s is an object file, and no program: link it", path);
+        mend(t, "cc %s -o PROGRAM", gt_to_type(path));
+    } else if (!v->whole) {
+        refuse(t, GT_EXIT_CANNOT_RUN,
+               "%s is cut short: it ends before the contents that its headers tell of", path);
+        mend(t, "build it or copy it again");
+    } else if (v->type == ET_DYN && !v->interpreter && !v->pie) {
+        refuse(t, GT_EXIT_CANNOT_RUN, "%s is a shared library, and no program", path);
+        mend(t, "gotrace doctor PROGRAM (one that loads the library)");
+    }
+}
+
+/* Tells how to run a program as the user or group that it would become. */
+static void mend_privilege(struct gt_target *t, const char *path)
+{
+    struct stat st;
+    const char *sudo = getuid() == 0 ? "" : "sudo ";
+    if (stat(path, &st) != 0)
+        return;
+    if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
+        mend(t, "%ssetpriv --reuid=%d --clear-groups gotrace -o /tmp/t.out -- %s", sudo,
+             (int)st.st_uid, gt_to_type(path));
+    else if ((st.st_mode & S_ISGID) && st.st_gid != getgid())
+        mend(t, "%ssetpriv --regid=%d --keep-groups gotrace -- %s", sudo, (int)st.st_gid,
+             gt_to_type(path));
+    else
+        mend(t, "%sgotrace -- %s", sudo, gt_to_type(path));
 }
 
 static void look_at_elf(struct gt_target *t, const char *path, const struct gt_elf_view *v,
                         const struct gt_elf_view *ours)
 {
     const char *privileged = privilege(path);
+    bool is_loader = v->soname && starts(v->soname, "ld-");
+    if (v->native && !is_loader)
+        look_at_kind(t, path, v);
+    if (t->status)
+        return;
     if (!gt_elf_same_architecture(v, ours)) {
         char theirs[64];
         snprintf(theirs, sizeof theirs, "%s", gt_elf_architecture(v));
         refuse(t, GT_EXIT_CANNOT_RUN, "%s is made for %s, and libgotrace.so for %s", path, theirs,
                gt_elf_architecture(ours));
+        mend(t, "build the program for %s", gt_elf_architecture(ours));
     } else if (privileged) {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is %s: such programs preload nothing. Run gotrace as the user it becomes", path,
                privileged);
-    } else if (v->interpreter) {
+        mend_privilege(t, path);
+    } else if (v->interpreter && *v->needed) {
         look_at_loader(t, path, v);
         look_at_sanitizers(t, path, v);
-    } else if (v->soname && starts(v->soname, "ld-")) {
+    } else if (is_loader) {
         return; /* the loader, started as a program: LD_PRELOAD holds for what it loads */
     } else if (v->go) {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is a Go program without cgo: there is no libc in it to preload anything to. "
                "Go's own runtime/trace sees its goroutines",
                path);
+        mend(t, "call runtime/trace.Start in it");
+    } else if (v->interpreter) {
+        refuse(t, GT_EXIT_CANNOT_RUN, "%s uses no library, so no libc: there are no calls to see",
+               path);
+        mend(t, "strace -f %s (shows its system calls)", gt_to_type(path));
     } else {
         refuse(t, GT_EXIT_CANNOT_RUN,
                "%s is statically linked: no library can be preloaded to it. Link it dynamically",
                path);
+        mend(t, "build it without -static");
     }
 }
 
@@ -199,7 +271,7 @@ static char *program_of_env(char *words)
 
 /*
  * Looks at the program of `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`. If there is no
- * such program, the message is left to env: the wrong word may have been taken for it.
+ * such program, a run leaves the message to env: the wrong word may have been taken for it.
  */
 static void look_behind_env(struct gt_target *t, char *words, const struct gt_elf_view *ours,
                             int depth)
@@ -207,6 +279,8 @@ static void look_behind_env(struct gt_target *t, char *words, const struct gt_el
     char path[PATH_MAX], *program = program_of_env(words);
     if (program && gt_target_find(program, path) == 0)
         look(t, program, ours, depth);
+    else if (program)
+        snprintf(t->absent, sizeof t->absent, "%s", program);
 }
 
 static void look_at_script(struct gt_target *t, const char *path, const char *text, size_t size,
@@ -218,6 +292,8 @@ static void look_at_script(struct gt_target *t, const char *path, const char *te
     line[n] = 0;
     line[strcspn(line, "\n")] = 0;
     char *interpreter = strtok_r(line + 2, " \t", &words);
+    if (!interpreter && depth == 0)
+        look(t, "/bin/sh", ours, 1); /* a format unknown to the kernel: see there */
     if (!interpreter || depth >= NESTED_MAX)
         return; /* the kernel will report the error */
     t->script = true;
@@ -227,6 +303,8 @@ static void look_at_script(struct gt_target *t, const char *path, const char *te
     if (t->status) {
         snprintf(why, sizeof why, "%s", t->why);
         refuse(t, GT_EXIT_CANNOT_RUN, "%.*s is a script: %.*s", PATH_MAX, path, PATH_MAX, why);
+        if (strchr(interpreter, '\r'))
+            mend(t, "sed -i 's/\\r$//' %s (its lines end as in Windows)", gt_to_type(path));
     }
 }
 
@@ -242,8 +320,10 @@ static void look(struct gt_target *t, const char *name, const struct gt_elf_view
     if (error)
         refuse(t, error == ENOENT || error == ENOTDIR ? GT_EXIT_NOT_FOUND : GT_EXIT_CANNOT_RUN,
                "%s: %s", name, strerror(error));
-    else if (!gt_target_map(path, &base, &size))
+    else if (access(path, R_OK) != 0)
         return; /* a program that may be run but not read cannot be checked */
+    else if (!gt_target_map(path, &base, &size)) /* it is empty */
+        look(t, "/bin/sh", ours, depth + 1);
     else if (size > 2 && memcmp(base, "#!", 2) == 0)
         look_at_script(t, path, base, size, ours, depth);
     else if (gt_elf_view(&view, base, size)) {

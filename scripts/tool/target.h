@@ -12,9 +12,12 @@ struct gt_target {
     bool runs;                /* whether execvp would find a program */
     int status;               /* 0: the program can be traced; else the exit status for the error */
     char why[2 * PATH_MAX];   /* if status: the reason, as a sentence */
-    char file[PATH_MAX];      /* the ELF file that runs; of a script, its interpreter's; "": none */
+    char mend[PATH_MAX + 64]; /* if status: what to type or to do about it; "": nothing known */
+    char file[PATH_MAX];      /* the ELF file that runs; of a script, its interpreter's; "": not
+                               * known, as a file that may run but not be read */
     bool script;              /* it is an interpreter's */
-    char first[NAME_MAX + 1]; /* a library that has to be preloaded before ours; "": none */
+    char absent[NAME_MAX + 1]; /* a program that env(1) would run, and does not find; "": none */
+    char first[NAME_MAX + 1];  /* a library that has to be preloaded before ours; "": none */
 };
 
 /* Finds the file that a shell would run for this name, as path; 0, or an errno. */

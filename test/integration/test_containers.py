@@ -140,10 +140,17 @@ def test_what_the_tracer_says(pod, rules):
 @users
 def test_doctor(pod, rules):
     """It records where only a volume can be written, and what it finds wrong it mends by a setting of the container."""
-    argv = [*SEPARATE, *pod.argv(pod.roots[0], rules, ["TMPDIR=/traces", GOTRACE, "doctor", "--json"])]
-    checks = {check["check"]: check for check in json.loads(proc.run(argv).ok().stdout)["checks"]}
+
+    def checks_with(*settings):
+        result = proc.run([*SEPARATE, *pod.argv(pod.roots[0], rules, ["TMPDIR=/traces", *settings, GOTRACE, "doctor", "--json"])])
+        return {check["check"]: check for check in json.loads(result.stdout)["checks"]}, result.returncode
+
+    checks, status = checks_with("GOTRACE_OUTPUT=/traces/%p.out")
+    assert status == 0 and checks["folder"]["says"] == "traces can be written to /traces", checks
+    checks, status = checks_with()
+    assert status == 1, checks
     assert checks["recording"]["health"] == "ok" and not list(pod.traces.iterdir()), checks
-    assert checks["folder"]["health"] == "limited" and "Read-only file system" in checks["folder"]["says"], checks
+    assert checks["folder"]["health"] == "missing" and "Read-only file system" in checks["folder"]["says"], checks
     assert checks["perf"]["health"] == "limited" and "docker run --cap-add=PERFMON" in checks["perf"]["mend"], checks
     assert checks["ptrace"]["health"] == "ok" and "this user's processes" in checks["ptrace"]["says"], checks
 

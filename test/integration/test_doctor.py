@@ -1,9 +1,11 @@
 """`gotrace doctor`: each check says what is so, shown by making it so; a program is told as what it was built as."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -73,10 +75,10 @@ def test_without_privileges(tmp_path):
     if proc.run([*before, GOTRACE, "doctor"]).returncode not in (0, 1):
         pytest.skip("other users cannot reach this checkout")
     checks, _ = doctor(before=before)
-    assert (checks["perf"]["health"] == "ok") == (paranoid <= 2)
-    if paranoid > 2:
+    assert checks["perf"]["health"] == "ok" or paranoid > 2
+    if checks["perf"]["health"] != "ok":  # only kernels of Debian's kind know values over 2
         assert checks["perf"]["mend"] == "sudo sysctl kernel.perf_event_paranoid=2"
-    assert checks["folder"]["health"] == "limited", "the tests' folder is root's"
+    assert checks["folder"]["health"] == "missing", "the tests' folder is root's"
 
 
 def test_no_folder(tmp_path):
@@ -94,8 +96,8 @@ def test_nothing_but_memory_can_be_written(tmp_path):
         'mount -t tmpfs none /dev/shm && cd / && exec "$@"'
     )
     checks, status = doctor(before=["unshare", "-m", "sh", "-c", around, "-"], env={"TMPDIR": ""})
-    assert status == 0 and checks["recording"]["health"] == "ok", checks
-    assert checks["folder"]["health"] == "limited" and "Read-only file system" in checks["folder"]["says"], checks
+    assert status == 1 and checks["recording"]["health"] == "ok", checks
+    assert checks["folder"]["health"] == "missing" and "Read-only file system" in checks["folder"]["says"], checks
 
 
 def test_a_filter():
@@ -106,6 +108,59 @@ def test_a_filter():
     assert perf["health"] == "limited" and "system calls are filtered" in perf["says"], perf
     paranoid = int(open("/proc/sys/kernel/perf_event_paranoid").read())
     assert paranoid > 2 or "--cap-add=PERFMON" in perf["mend"], perf
+
+
+def test_a_filter_that_kills(tmp_path):
+    """The call's process dies, and not the doctor, which leaves no process behind."""
+    filters = proc.compile(FILTER, tmp_path / "filters")
+    for number, name in (298, "perf"), (101, "ptrace"):
+        checks, status = doctor(before=[filters, str(number)])
+        assert status == 0 and "was killed for the call" in checks[name]["says"], checks
+        assert "debuginfod" in checks, "the last check comes, too"
+
+
+FILTER = r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter rules[] = {
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, atoi(argv[argc > 1])},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    };
+    struct sock_fprog filter = {4, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+    execvp(argv[2], argv + 2);
+    return 1;
+}
+"""
+
+
+@pytest.mark.parametrize("name, value, health, says", [
+    ("GOTRACE", "off", "missing", "nothing is recorded"),
+    ("GOTRACE_FORMAT", "bogus", "limited", "is not go1.5"),
+    ("GOTRACE_NOTHING", "1", "limited", "knows no such switch"),
+    ("GOTRACE_START", "manual", "ok", "GOTRACE_START=manual"),
+    ("GOTRACE_DELAY", "1h", "ok", "GOTRACE_DELAY=1h"),
+])
+def test_settings(name, value, health, says):
+    """A wrong value is named; none keeps the trial from a trace."""
+    checks, status = doctor(env={name: value})
+    assert checks["settings"]["health"] == health and says in checks["settings"]["says"], checks
+    assert checks["recording"]["health"] == "ok" and status == (health == "missing"), checks
+    assert checks["settings"]["mend"] == (None if health == "ok" else f"unset {name}")
+
+
+def test_no_room_for_a_trace():
+    checks, status = doctor(before=["sh", "-c", 'ulimit -f 100; exec "$@"', "-"])
+    assert status == 1 and "File too large" in checks["folder"]["says"], checks
+    assert checks["folder"]["mend"] == "ulimit -f unlimited" and checks["recording"]["health"] == "ok"
 
 
 def built(tmp_path, *flags, name="app"):
@@ -136,6 +191,184 @@ def test_how_a_program_was_built(tmp_path, flags, expected):
         assert "shown as addresses" in checks["symbols"]["says"]
 
 
+def is_not_traced(tmp_path, name, says, *flags, mend=None):
+    """What it refuses, the recorder refuses, too."""
+    checks, status = doctor(tmp_path / name)
+    assert status == 1 and checks["tracing"]["health"] == "missing" and says in checks["tracing"]["says"], checks
+    assert mend is None or checks["tracing"]["mend"] == mend.format(tmp_path), checks
+    result = proc.run([GOTRACE, "-q", "-o", tmp_path / "t.out", "--", tmp_path / name], timeout=20)
+    assert result.returncode == 126 and not (tmp_path / "t.out").exists(), result
+
+
+def test_what_is_no_program(tmp_path):
+    app = built(tmp_path, "-g")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "library", tmp_path / "app.c"], check=True)
+    subprocess.run(["cc", "-c", "-o", tmp_path / "object", tmp_path / "app.c"], check=True)
+    (tmp_path / "short").write_bytes(app.read_bytes()[:3000])
+    core = bytearray(app.read_bytes())
+    core[16] = 4  # ET_CORE
+    (tmp_path / "core").write_bytes(core)
+    os.mkfifo(tmp_path / "fifo")
+    for name, says in [("library", "is a shared library"), ("object", "is an object file"), ("short", "is cut short"),
+                       ("core", "is a core file"), ("fifo", "Permission denied")]:
+        (tmp_path / name).chmod(0o755)
+        is_not_traced(tmp_path, name, says, mend="gotrace stacks {}/core" if name == "core" else None)
+
+
+def test_tables_that_are_misplaced(tmp_path):
+    """Of a damaged program: read by the build with AddressSanitizer and UBSan, nothing is found, and the word is an answer."""
+    command = shutil.copy(ROOT / "build/asan/gotrace", tmp_path / "gotrace")
+    (tmp_path / "libgotrace.so").symlink_to(ROOT / "libgotrace.so")
+    whole = built(tmp_path, "-g").read_bytes()
+    for at in 32, 40:  # e_phoff, e_shoff
+        for by in 1, 4, len(whole), 2**64 - 1:
+            place = (int.from_bytes(whole[at : at + 8], "little") + by) % 2**64
+            (tmp_path / "damaged").write_bytes(whole[:at] + place.to_bytes(8, "little") + whole[at + 8 :])
+            (tmp_path / "damaged").chmod(0o755)
+            result = proc.run([command, "doctor", "--json", tmp_path / "damaged"], env={"ASAN_OPTIONS": "detect_leaks=0"})
+            assert result.stderr == "" and json.loads(result.stdout)["checks"], (at, by, result)
+
+
+@pytest.mark.parametrize("flags, says, mend", [
+    (["-fsanitize=thread", "-static-libtsan"], "ThreadSanitizer", "build it without -fsanitize=thread"),
+    (["-fsanitize=leak"], "LeakSanitizer", "build it without -fsanitize=leak, or with -fsanitize=address"),
+    (["-static"], "statically linked", "build it without -static"),
+    (["-Wl,--dynamic-linker=/lib/none.so"], "/lib/none.so is missing", "build it on this system, or run it on the one that it was built for"),
+    (["-nostdlib", "-nostartfiles", "-ffreestanding", "-e", "main"], "uses no library", "strace -f {}/app (shows its system calls)"),
+])
+def test_what_cannot_be_preloaded_to(tmp_path, flags, says, mend):
+    built(tmp_path, *flags)
+    is_not_traced(tmp_path, "app", says, mend=mend)
+
+
+def test_what_the_shell_runs(tmp_path):
+    for name, text in ("empty", ""), ("bare", "#!\n"):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+        checks, status = doctor(tmp_path / name)
+        assert status == 0 and "/bin/sh is dynamically linked" in checks["tracing"]["says"], checks
+
+
+def test_what_env_does_not_find(tmp_path):
+    (tmp_path / "run").write_text("#!/usr/bin/env no-such-program\n")
+    (tmp_path / "run").chmod(0o755)
+    checks, status = doctor(tmp_path / "run")
+    assert status == 1 and "no-such-program" in checks["tracing"]["says"], checks
+
+
+def test_lines_that_end_as_in_windows(tmp_path):
+    (tmp_path / "run").write_bytes(b"#!/bin/sh\r\n")
+    (tmp_path / "run").chmod(0o755)
+    checks, status = doctor(tmp_path / "run")
+    assert status == 1, checks
+    proc.run(["sh", "-ec", checks["tracing"]["mend"].split(" (")[0]]).ok()
+    assert doctor(tmp_path / "run")[1] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_program_that_may_run_but_not_be_read(tmp_path):
+    reachable = tmp_path / "app"
+    before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    built(tmp_path).chmod(0o711)
+    for folder in list(tmp_path.parents)[:-1] + [tmp_path]:
+        folder.chmod(folder.stat().st_mode | 0o011)
+    if proc.run([*before, GOTRACE, "doctor", "true"]).returncode not in (0, 1):
+        pytest.skip("other users cannot reach this checkout")
+    checks, status = doctor(reachable, before=before)
+    assert status == 1 and "is not known" in checks["tracing"]["says"], checks
+    assert checks["tracing"]["mend"] == f"sudo chmod +r {reachable}"
+
+
+def test_a_library_is_missing(tmp_path):
+    (tmp_path / "none.c").write_text("int nothing;\n")
+    library = tmp_path / "libnowhere.so.2"
+    subprocess.run(["cc", "-shared", "-o", library, tmp_path / "none.c", "-Wl,-soname,libnowhere.so.2"], check=True)
+    app = built(tmp_path, "-Wl,--no-as-needed", library)
+    checks, status = doctor(app)
+    assert status == 1 and "libnowhere.so.2: cannot open" in checks["libraries"]["says"], checks
+    checks, status = doctor(app, env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert status == 0 and "libraries" not in checks, checks
+
+
+@pytest.mark.parametrize("build_id", ["none", "sha1"])
+def test_a_debug_file_beside_the_program(tmp_path, build_id):
+    """.gnu_debuglink, which stacks follow."""
+    app = built(tmp_path, "-g", f"-Wl,--build-id={build_id}")
+    debug = tmp_path / "app.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", app, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", app], check=True)
+    checks, _ = doctor(app)
+    assert checks["symbols"]["health"] == "ok" and str(debug) in checks["symbols"]["says"], checks
+    debug.unlink()
+    assert "stripped" in doctor(app)[0]["symbols"]["says"]
+
+
+# --- running processes
+
+
+@contextlib.contextmanager
+def running(*argv):
+    """A process that has printed a line, and waits."""
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+WAITS = "#include <stdio.h>\nint main(void) { puts(\"here\"); fflush(stdout); return getchar(); }\n"
+
+
+def test_a_process(tmp_path):
+    app = proc.compile(WAITS, tmp_path / "waits", "-g")
+    with running(app) as process:
+        app.unlink()  # its file is gone, the process is there
+        checks, status = doctor(str(process.pid))
+        assert status == 0 and f"gotrace attach {process.pid}" in checks["tracing"]["says"], checks
+        assert checks["symbols"]["health"] == "ok", checks
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        checks, status = doctor(str(process.pid))
+        assert status == 1 and "stopped by a signal" in checks["tracing"]["says"], checks
+        proc.run(["sh", "-c", checks["tracing"]["mend"]]).ok()
+        assert doctor(str(process.pid))[1] == 0
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        checks, status = doctor(str(process.pid))
+        assert status == 1 and "has ended" in checks["tracing"]["says"], checks
+    checks, status = doctor(str(process.pid))
+    assert status == 1 and "is not there" in checks["tracing"]["says"], checks
+
+
+def test_a_process_that_is_traced(tmp_path):
+    app = proc.compile(WAITS, tmp_path / "waits")
+    with running(GOTRACE, "-q", "-o", tmp_path / "t.out", "--", app) as process:
+        checks, status = doctor(str(process.pid))
+    assert status == 0 and "has the library" in checks["tracing"]["says"], checks
+
+
+@pytest.mark.parametrize("flags, says", [
+    (["-static"], "statically linked"), (["-fsanitize=address"], "AddressSanitizer"), (["-fsanitize=thread"], "ThreadSanitizer"),
+])
+def test_a_process_that_cannot_be_attached(tmp_path, flags, says):
+    """As attach says."""
+    with running(proc.compile(WAITS, tmp_path / "waits", *flags)) as process:
+        checks, status = doctor(str(process.pid))
+        assert status == 1 and says in checks["tracing"]["says"], checks
+        assert proc.run([GOTRACE, "attach", str(process.pid)], cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_process_of_another_user(tmp_path):
+    before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with running(proc.compile(WAITS, tmp_path / "waits")) as process:
+        if proc.run([*before, GOTRACE, "doctor", "true"]).returncode not in (0, 1):
+            pytest.skip("other users cannot reach this checkout")
+        checks, status = doctor(str(process.pid), before=before)
+        assert status == 1 and checks["tracing"]["mend"] == f"sudo gotrace doctor {process.pid}", checks
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_debug_information_without_libdw(tmp_path):
     checks, _ = doctor(built(tmp_path, "-g"), before=without("libdw.so.1"))
@@ -152,7 +385,7 @@ def test_libraries(tmp_path):
     """What the program needs of the libraries that are known."""
     (tmp_path / "omp.c").write_text("int nothing;\n")
     subprocess.run(["cc", "-shared", "-o", tmp_path / "libtbb.so.2", tmp_path / "omp.c", "-Wl,-soname,libtbb.so.2"], check=True)
-    checks, _ = doctor(built(tmp_path, "-Wl,--no-as-needed", tmp_path / "libtbb.so.2"))
+    checks, _ = doctor(built(tmp_path, "-Wl,--no-as-needed", tmp_path / "libtbb.so.2"), env={"LD_LIBRARY_PATH": str(tmp_path)})
     assert checks["libraries"]["says"] == "oneTBB: known to the library"
 
 
@@ -161,6 +394,7 @@ def test_libraries(tmp_path):
     ("./app.py", 0o644, "gotrace -- python3 ./app.py"),
     ("run", 0o644, "chmod +x ./run && gotrace doctor ./run"),
     ("run", 0o755, "gotrace doctor ./run"),
+    ("the run's", 0o644, "chmod +x './the run'\\''s' && gotrace doctor './the run'\\''s'"),
 ])
 def test_a_name_that_is_not_a_program(tmp_path, name, mode, mend):
     """What it says to type works, when typed where the file is."""
@@ -218,5 +452,7 @@ def test_the_package_of_a_program():
 
 def test_misuse():
     assert proc.run([GOTRACE, "doctor", "a", "b"]).returncode == 2
+    for number in "0", "00", "4294967297", "99999999999999":  # no process has such a number
+        assert "No such file" in doctor(number)[0]["tracing"]["says"]
     checks, status = doctor("no-such-program")
     assert status == 1 and "No such file" in checks["tracing"]["says"]

@@ -16,7 +16,6 @@
 
 #include "encoder/read/need.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -73,18 +72,6 @@ static void wait_a_tick(void)
 
 /* Programs that are refused before anything is changed ---------------------------------------- */
 
-static bool is_secure(pid_t pid)
-{
-    Elf64_auxv_t entry;
-    bool secure = false;
-    FILE *f = gt_open_proc(pid, "auxv");
-    while (f && fread(&entry, sizeof entry, 1, f) == 1)
-        secure |= entry.a_type == AT_SECURE && entry.a_un.a_val;
-    if (f)
-        fclose(f);
-    return secure;
-}
-
 static bool is_taken(pid_t pid)
 {
     return gt_has_library(pid) && gt_alone_look(pid) != -ENOTCONN;
@@ -109,7 +96,7 @@ static void refuse_early(pid_t pid)
         gt_fail(GT_EXIT_FAILED, "attaching is there for x86-64 only, on a processor with XSAVE");
     if (is_taken(pid))
         FAIL(pid, "has libgotrace.so already: gotrace start %d", pid);
-    if (is_secure(pid))
+    if (gt_is_secure(pid))
         FAIL(pid,
              "was started with more privileges than its caller's: nothing is recorded in such");
     if (gt_is_confined(pid))

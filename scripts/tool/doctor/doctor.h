@@ -23,14 +23,18 @@ struct gt_check {
 struct gt_check_row {
     const char *name;
     void (*look)(struct gt_check *check);
-    bool vital; /* without it nothing is recorded: exit status 1 */
+    bool vital; /* GT_HEALTH_MISSING: no recording would be complete, exit status 1 */
 };
 
 /* The checks of this system and of a program; each table ends with a row without a name. */
 extern const struct gt_check_row gt_system_checks[], gt_program_checks[];
 
-/* The program that gt_program_checks looks at. Before them. */
+/* The program that gt_program_checks looks at, or a process by its number. Before them. */
 void gt_program_checks_of(const char *program);
+
+/* Whether the process can be recorded. target: what gt_target_look says of the file it runs. */
+struct gt_target;
+void gt_process_look(struct gt_check *check, int pid, const struct gt_target *target);
 
 /* Fill in a check. gt_mend is for health other than GT_HEALTH_OK. */
 void gt_found(struct gt_check *check, enum gt_health health, const char *format, ...)

@@ -87,16 +87,17 @@ static bool check_all(const struct gt_check_row *row, bool json)
 
 static void help(void)
 {
-    puts("usage: gotrace doctor [--json] [PROGRAM]\n"
+    puts("usage: gotrace doctor [--json] [PROGRAM|PID]\n"
          "\n"
          "Tries on this system what gotrace needs, and prints what works and what does\n"
          "not, each with the command that mends it. With PROGRAM: whether that would be\n"
-         "traced, and whether its stacks would have names and lines.\n"
+         "traced, and whether its stacks would have names and lines. With the PID of\n"
+         "a running process: whether gotrace attach would record it.\n"
          "\n"
          "  --json      print JSON: gotrace-json(5)\n"
          "  -h, --help  print this\n"
          "\n"
-         "The exit status is 1 if nothing can be recorded.");
+         "The exit status is 0 if a recording would be complete.");
     exit(0);
 }
 
@@ -113,7 +114,7 @@ int gt_command_doctor(int argc, char **argv)
         json = true;
     }
     if (optind + 1 < argc)
-        gt_fail(GT_EXIT_USAGE, "doctor takes one program: gotrace doctor PROGRAM");
+        gt_fail(GT_EXIT_USAGE, "doctor takes one program or PID: gotrace doctor PROGRAM");
     const char *program = argv[optind];
     if (program)
         gt_program_checks_of(program);

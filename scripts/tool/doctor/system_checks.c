@@ -6,12 +6,16 @@
 #include "scripts/tool/go.h"
 #include "scripts/tool/tool.h"
 
+#include "preload/control/options.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +64,68 @@ static void look_at_kernel(struct gt_check *c)
     gt_mend(c, "CPU state needs Linux 5.9 or later");
 }
 
+/*
+ * Runs a try in a child, because a filter of system calls may kill who makes the call. Returns 0,
+ * an errno, or -1: the try was killed.
+ */
+static int in_child(int (*try)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(try());
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static const char *error_text(int error)
+{
+    return error < 0 ? "the process was killed for the call" : strerror(error);
+}
+
+/* The switches of the library in the environment; they are left out of the trial after this. */
+static void look_at_settings(struct gt_check *c)
+{
+    char set[LINE] = "", name[64];
+    const char *refusal = NULL, *off = getenv("GOTRACE");
+    for (char **variable = environ; *variable && !refusal; variable++) {
+        size_t n = strcspn(*variable, "="), length = strlen(set);
+        if (strncmp(*variable, "GOTRACE", 7) != 0 || n >= sizeof name || !(*variable)[n] ||
+            strncmp(*variable, "GOTRACE_ROOT_", 13) == 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, *variable);
+        snprintf(set + length, sizeof set - length, "%s%s", length ? ", " : "", *variable);
+        refusal = gt_options_refusal(name, *variable + n + 1);
+    }
+    if (off && strcmp(off, "off") == 0) {
+        gt_found(c, GT_HEALTH_MISSING, "GOTRACE=off is set: nothing is recorded");
+        gt_mend(c, "unset GOTRACE");
+    } else if (refusal && !*refusal) {
+        gt_found(c, GT_HEALTH_LIMITED, "%s is set, but the library knows no such switch", name);
+        gt_mend(c, "unset %s", name);
+    } else if (refusal) {
+        gt_found(c, GT_HEALTH_LIMITED, "%s=%s is not %s", name, getenv(name), refusal);
+        gt_mend(c, "unset %s", name);
+    } else {
+        gt_found(c, *set ? GT_HEALTH_OK : GT_HEALTH_UNASKED, "%s", set);
+    }
+}
+
+/* Removes the user's switches from the environment: the trial shows the system. */
+static void drop_settings(void)
+{
+    char name[64];
+    for (char **variable = environ; *variable;) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*variable, "="), *variable);
+        if (strncmp(name, "GOTRACE", 7) == 0 && unsetenv(name) == 0)
+            variable = environ;
+        else
+            variable++;
+    }
+}
+
 /* Makes a folder where files can be written; false: there is none. */
 static bool make_folder(char folder[PATH_MAX])
 {
@@ -77,8 +143,10 @@ static bool make_folder(char folder[PATH_MAX])
 /* Records a program, and reads the trace. */
 static void look_at_library(struct gt_check *c)
 {
-    char folder[PATH_MAX], trace[PATH_MAX + 16], line[LINE], output[PATH_MAX + 32];
-    static const char self[] = "/proc/self/exe";
+    char folder[PATH_MAX], trace[PATH_MAX + 16], line[LINE], why[PATH_MAX + LINE],
+        output[PATH_MAX + 32];
+    char own[PATH_MAX], self[PATH_MAX + 16];
+    snprintf(self, sizeof self, "%s/gotrace", gt_own_directory(own));
     if (!make_folder(folder)) {
         gt_found(c, GT_HEALTH_MISSING, "neither this folder nor /tmp nor /dev/shm takes files: %s",
                  strerror(errno));
@@ -87,9 +155,9 @@ static void look_at_library(struct gt_check *c)
     }
     snprintf(trace, sizeof trace, "%s/t.out", folder);
     snprintf(output, sizeof output, "--output=%s", trace);
-    int status =
-        gt_ask((const char *const[]){self, "--all-children", "-q", output, "--", "true", NULL},
-               line, sizeof line);
+    drop_settings();
+    int status = gt_ask_errors(
+        (const char *const[]){self, "--all-children", output, "--", "true", NULL}, why, sizeof why);
     bool reads = status == 0 && gt_ask((const char *const[]){self, "info", "--check", trace, NULL},
                                        line, sizeof line) == 0;
     unlink(trace);
@@ -97,9 +165,13 @@ static void look_at_library(struct gt_check *c)
     if (reads)
         gt_found(c, GT_HEALTH_OK, "a program was recorded here, and its trace is whole");
     else if (status == 0)
-        gt_found(c, GT_HEALTH_MISSING, "a program ran, but there is no trace of it");
+        gt_found(c, GT_HEALTH_MISSING, "a program ran, but there is no trace of it%s%s",
+                 *why ? ": " : "", why);
+    else if (status < 0)
+        gt_found(c, GT_HEALTH_MISSING, "gotrace -- true did not start, or was killed");
     else
-        gt_found(c, GT_HEALTH_MISSING, "gotrace -- true ended with status %d", status);
+        gt_found(c, GT_HEALTH_MISSING, "gotrace -- true ended with status %d%s%s", status,
+                 *why ? ": " : "", why);
     gt_mend(c, "gotrace -- true (prints what is wrong)");
 }
 
@@ -148,7 +220,7 @@ static void look_at_perf(struct gt_check *c)
 {
     static const char path[] = "/proc/sys/kernel/perf_event_paranoid";
     long paranoid = gt_sysctl(path, -1);
-    int error = try_perf();
+    int error = in_child(try_perf);
     if (error == 0) {
         gt_found(c, GT_HEALTH_OK,
                  "perf_event_open(2) is allowed: CPU state, samples by the kernel");
@@ -158,7 +230,7 @@ static void look_at_perf(struct gt_check *c)
         c, GT_HEALTH_LIMITED,
         "perf_event_open(2): %s (kernel.perf_event_paranoid is %ld%s): no CPU state (--sched); "
         "CPU samples are taken by signals",
-        strerror(error), paranoid, is_filtered() ? ", and system calls are filtered" : "");
+        error_text(error), paranoid, is_filtered() ? ", and system calls are filtered" : "");
     if (error == EACCES && paranoid > 2) /* the setting's error; filters of containers have EPERM */
         gt_mend(c, "%ssysctl kernel.perf_event_paranoid=2", gt_as_root());
     else if (is_filtered())
@@ -172,9 +244,13 @@ static int try_ptrace(void)
 {
     char byte = 0, from = 1;
     int error = 0, status;
+    int ends[2];
+    if (pipe(ends) != 0)
+        return errno;
     pid_t child = fork();
-    if (child == 0) {
-        pause();
+    if (child == 0) { /* lives until this process closes the pipe, or is killed by a filter */
+        close(ends[1]);
+        read(ends[0], &byte, 1);
         _exit(0);
     }
     if (child < 0)
@@ -191,11 +267,15 @@ static int try_ptrace(void)
 static void look_at_ptrace(struct gt_check *c)
 {
     long scope = gt_sysctl("/proc/sys/kernel/yama/ptrace_scope", 0);
-    int error = try_ptrace();
+    int error = in_child(try_ptrace);
     bool may = has_capability(CAP_SYS_PTRACE);
-    if (error) {
+    if (error == EAGAIN) {
+        gt_found(c, GT_HEALTH_MISSING, "fork(2): %s: this user has too many processes",
+                 strerror(error));
+        gt_mend(c, "ulimit -u unlimited (or end some of them)");
+    } else if (error) {
         gt_found(c, GT_HEALTH_MISSING, "ptrace(2): %s%s: stacks and attach do not work",
-                 strerror(error), is_filtered() ? " (system calls are filtered)" : "");
+                 error_text(error), is_filtered() ? " (system calls are filtered)" : "");
         gt_mend(c, "give the container CAP_SYS_PTRACE (docker run --cap-add=SYS_PTRACE)");
     } else if (scope >= 3) {
         gt_found(c, GT_HEALTH_MISSING,
@@ -294,16 +374,48 @@ static void look_at_debuginfod(struct gt_check *c)
     else if (glob("/etc/debuginfod/*.urls", 0, NULL, &files) == 0) /* the package brings them */
         gt_mend(c, "export DEBUGINFOD_URLS=\"$(cat /etc/debuginfod/*.urls)\"");
     else
-        gt_mend(c, "set DEBUGINFOD_URLS to the server of your distribution");
+        gt_mend_by_package(c, "libdebuginfod-common", "elfutils-debuginfod-client");
     globfree(&files);
+}
+
+/* Whether a file in the folder has room for a small trace; 0 or an errno. */
+static int try_file(const char *folder)
+{
+    enum { SMALL_TRACE = 1 << 20 };
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/gotrace-doctor-XXXXXX", folder);
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return errno;
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN); /* a limit of this size has EFBIG */
+    int error = posix_fallocate(fd, 0, SMALL_TRACE);
+    signal(SIGXFSZ, before);
+    unlink(path);
+    close(fd);
+    return error;
 }
 
 static void look_at_folder(struct gt_check *c)
 {
-    char here[PATH_MAX];
-    if (!getcwd(here, sizeof here) || access(here, W_OK) != 0) {
-        gt_found(c, GT_HEALTH_LIMITED, "this folder takes no files: %s", strerror(errno));
-        gt_mend(c, "gotrace --output=/tmp/t.out PROGRAM");
+    char here[PATH_MAX] = "", other[PATH_MAX];
+    const char *output = getenv("GOTRACE_OUTPUT"), *slash = output ? strrchr(output, '/') : NULL;
+    int error = getcwd(here, sizeof here) ? 0 : errno;
+    if (slash && !memchr(output, '%', (size_t)(slash - output))) {
+        snprintf(here, sizeof here, "%.*s", (int)(slash - output), output);
+        error = 0;
+    }
+    error = error ? error : try_file(here);
+    if (error) {
+        gt_found(c, GT_HEALTH_MISSING, "%s takes no trace of 1 MiB: %s",
+                 *here ? here : "this folder", strerror(error));
+        if (error == EFBIG)
+            gt_mend(c, "ulimit -f unlimited");
+        else if (make_folder(other)) {
+            rmdir(other);
+            gt_mend(c, "gotrace --output=%.*s/t.out PROGRAM", (int)(strrchr(other, '/') - other),
+                    other);
+        } else
+            gt_mend(c, "cd to a folder with room, which this user may write to");
     } else {
         gt_found(c, GT_HEALTH_OK, "traces can be written to %s", here);
     }
@@ -311,8 +423,9 @@ static void look_at_folder(struct gt_check *c)
 
 const struct gt_check_row gt_system_checks[] = {{"kernel", look_at_kernel, false},
                                                 {"libc", look_at_libc, false},
+                                                {"folder", look_at_folder, true},
+                                                {"settings", look_at_settings, true},
                                                 {"recording", look_at_library, true},
-                                                {"folder", look_at_folder, false},
                                                 {"lines", look_at_lines, false},
                                                 {"perf", look_at_perf, false},
                                                 {"ptrace", look_at_ptrace, false},
