@@ -41,7 +41,7 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "scripts/tool/rewrite": {*REPORT, *ENCODER},
     **{f"scripts/tool/{name}": REPORT for name in ("why", "sql", "export")},
     "scripts/tool/html": {*REPORT, "scripts/tool/rewrite"},  # what it contains, other processes print
-    "scripts/tool/doctor": TOOL,
+    "scripts/tool/doctor": {*TOOL, "scripts/tool/attach"},  # whether attaching works
     "scripts/tool/stacks": {*REPORT, "scripts/tool/names", "scripts/tool/recover"},
     "scripts/tool/attach": {*TOOL, "preload/hooks", "preload/stacks", "scripts/tool/stacks"},
 }

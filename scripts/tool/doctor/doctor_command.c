@@ -5,48 +5,11 @@
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static const char *const health_names[] = {
     [GT_HEALTH_OK] = "ok", [GT_HEALTH_LIMITED] = "limited", [GT_HEALTH_MISSING] = "missing"};
-
-void gt_found(struct gt_check *c, enum gt_health health, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    c->health = health;
-    vsnprintf(c->says, sizeof c->says, format, ap);
-    va_end(ap);
-}
-
-void gt_mend(struct gt_check *c, const char *format, ...)
-{
-    va_list ap;
-    if (c->health == GT_HEALTH_OK || c->health == GT_HEALTH_UNASKED)
-        return;
-    va_start(ap, format);
-    vsnprintf(c->mend, sizeof c->mend, format, ap);
-    va_end(ap);
-}
-
-const char *gt_as_root(void)
-{
-    return geteuid() == 0 ? "" : "sudo ";
-}
-
-void gt_mend_by_package(struct gt_check *c, const char *debian, const char *fedora)
-{
-    if (access("/usr/bin/apt-get", X_OK) == 0)
-        gt_mend(c, "%sapt install %s", gt_as_root(), debian);
-    else if (access("/usr/bin/dnf", X_OK) == 0)
-        gt_mend(c, "%sdnf install %s", gt_as_root(), fedora);
-    else
-        gt_mend(c, "install the package that Debian calls %s, and Fedora %s", debian, fedora);
-}
 
 enum { INDENT = 21 };
 

@@ -175,19 +175,6 @@ static void look_at_library(struct gt_check *c)
     gt_mend(c, "gotrace -- true (prints what is wrong)");
 }
 
-bool gt_has_libdw(void)
-{
-    void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library)
-        dlclose(library);
-    return library != NULL;
-}
-
-void gt_mend_libdw(struct gt_check *c)
-{
-    gt_mend_by_package(c, "libdw1", "elfutils-libs");
-}
-
 static void look_at_lines(struct gt_check *c)
 {
     bool has = gt_has_libdw();
