@@ -574,7 +574,7 @@ def test_modules_without_names(traced, tmp_path, stripped, command):
         assert (part > 0) == (program == stripped) and (told is not None) == (part >= 9.5), (part, text)
         if told:
             assert abs(told[0] - part) <= 0.5 and told[1:] == ("stripped", build), (part, text)
-            assert (f"\nOr name the folder of the file before it was stripped: gotrace symbolize --debug-dir=DIR {trace}\n" in text) == (format == "go1.23"), text
+            assert (f"\nOr, where DIR has that file as it was before it was stripped: gotrace symbolize --debug-dir=DIR {trace}\n" in text) == (format == "go1.23"), text
 
 
 def test_names_from_before_a_program_was_stripped(traced, tmp_path, stripped):

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import threading
 
 import pytest
@@ -238,6 +239,17 @@ def test_debuginfod(traced, tmp_path, host):
     server.shutdown()
     assert set(files) <= set(asked)
     assert sleeps(trace)[0][: len(NAMED)] == NAMED
+
+
+def test_a_server_that_does_not_answer(traced, tmp_path, host):
+    trace = traced([host]).ok().trace
+    away(host, tmp_path)
+    with socket.socket() as closed:  # nobody listens there
+        closed.bind(("127.0.0.1", 0))
+        env = {"DEBUGINFOD_URLS": "http://127.0.0.1:%d" % closed.getsockname()[1], "DEBUGINFOD_CACHE_PATH": tmp_path / "cache"}
+        result = symbolize("--debuginfod", trace, env=env)
+    assert result.returncode == 1, result
+    assert re.search(r"^gotrace: debuginfod-find: .*Connection refused.*\ngotrace: \S+: 0 addresses named\n", result.stderr, re.M), result.stderr
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@
  */
 #include "naming.h"
 
+#include "scripts/tool/ask.h"
 #include "scripts/tool/recover/recover.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/help.h"
@@ -48,19 +49,24 @@ static void refused(const struct gt_module *m, const char *path)
     gt_say("%s is not used: its build ID is not that of %s (%s)", path, m->path, id);
 }
 
+/* What debuginfod-find said when it had no file: "Server query failed: No route to host". */
+static char not_fetched[512];
+
 /* Asks debuginfod-find, which knows the servers and caches their files. */
 static const char *fetch(const struct gt_module *m)
 {
     static char path[PATH_MAX];
-    char id[65], command[128];
+    char id[65];
     build_id_of(m, id);
-    snprintf(command, sizeof command, "debuginfod-find debuginfo %s 2>/dev/null", id);
-    FILE *answer = popen(command, "r");
-    bool found = answer && fgets(path, sizeof path, answer);
-    if (answer)
-        found &= pclose(answer) == 0;
-    path[found ? strcspn(path, "\n") : 0] = 0;
-    return found ? path : NULL;
+    const char *const argv[] = {"debuginfod-find", "debuginfo", id, NULL};
+    int status = gt_ask_errors(argv, path, sizeof path);
+    if (status == 0 && *path == '/')
+        return path;
+    snprintf(not_fetched, sizeof not_fetched, "%.500s",
+             status < 0 ? "it is not installed"
+             : *path    ? path
+                        : "it has no file");
+    return NULL;
 }
 
 /* Reads the whole map as valid for all of the trace's time, as the map has no times. */
@@ -80,7 +86,8 @@ static void read_perf_map(struct gt_made *made)
 
 /* The command -------------------------------------------------------------------------------- */
 
-static void report(const char *output, const struct gt_naming *naming)
+/* Returns the exit status: 1 if no server could be asked and nothing was named. */
+static int report(const char *output, const struct gt_naming *naming)
 {
     for (const struct gt_named_module *m = naming->modules; m; m = m->next) {
         char id[65];
@@ -88,7 +95,10 @@ static void report(const char *output, const struct gt_naming *naming)
         if (m->without_line && !gt_symbolize_has_files(naming->symbolizer, 1, m->module->lo, true))
             gt_say("%s: no debug information; its build ID is %s", m->module->path, id);
     }
+    if (*not_fetched)
+        gt_say("debuginfod-find: %s", not_fetched);
     gt_say("%s: %llu addresses named", output, (unsigned long long)naming->named);
+    return *not_fetched && !naming->named ? GT_EXIT_FAILED : 0;
 }
 
 static void help(void)
@@ -96,7 +106,7 @@ static void help(void)
     puts("usage: gotrace symbolize [options] TRACE\n"
          "\n"
          "Adds the functions, files and lines that the recorded host had no debug\n"
-         "information for. Debug files are found by build ID.\n"
+         "information for. A debug file must have the build ID of what was recorded.\n"
          "\n"
          "  --debug-dir=DIR    look in DIR: DIR/.build-id/..., or DIR/NAME(.debug) for the\n"
          "                     program or library NAME; may be given several times\n"
@@ -171,6 +181,5 @@ int gt_command_symbolize(int argc, char **argv)
     if (fflush(file) == 0) /* else gt_replacement_finish reports the error */
         gt_written_check(gt_replacement_temporary(), output, (char *[]){argv[optind]}, 1);
     gt_replacement_finish(trace.path);
-    report(output, &naming);
-    return 0;
+    return report(output, &naming);
 }

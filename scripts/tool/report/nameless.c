@@ -205,7 +205,7 @@ static void explain_others(FILE *text, const char *others, const struct gt_trace
             trace ? "record" : "run it");
     if (is_open_to_names(trace))
         fprintf(text,
-                "Or name the folder of the file before it was stripped: gotrace symbolize "
+                "Or, where DIR has that file as it was before it was stripped: gotrace symbolize "
                 "--debug-dir=DIR %s\n",
                 gt_to_type(trace->path));
 }
