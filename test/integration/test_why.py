@@ -1047,3 +1047,10 @@ def test_threads_that_compute_without_the_lock_of_python_had_no_cpu(traced):
     result = traced(["/usr/bin/python3", SOURCES / "whys/digests.py"]).ok()
     ran, no_cpu = (sum(row["ns"] for row in why(result.trace)["path"]["rows"] if (row["function"], row["kind"]) == ("digest_part", kind)) for kind in ["running", "sched"])
     assert abs(100 * no_cpu / (ran + no_cpu) - int(result.stdout)) < 8, (ran, no_cpu, result.stdout)
+
+
+@pytest.mark.measured
+def test_a_thread_more_does_not_help_a_pool_that_computes_in_python(traced):
+    report = why(traced(["/usr/bin/python3", SOURCES / "whys/crunch.py"]).ok().trace)
+    assert "gil" in {f["finding"] for f in report["findings"]}, report["findings"]
+    assert not any(change["change"] == "more" for change in report["what_if"]), report["what_if"]

@@ -89,11 +89,7 @@ struct gt_cpu_parts gt_cpu_parts_of(const struct gt_graph *graph, uint32_t threa
  */
 static bool computes_with(const struct gt_lane *lane, uint32_t lock)
 {
-    uint64_t held = 0;
-    for (size_t i = 0; i < lane->holds; i++) {
-        if (lane->hold[i].lock == lock)
-            held += lane->hold[i].to - lane->hold[i].from;
-    }
+    uint64_t held = gt_lane_held(lane, lock, 0, UINT64_MAX);
     return held && lane->thread->shares.cpu <= held + held / 4;
 }
 
