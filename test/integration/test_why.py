@@ -1039,3 +1039,18 @@ def test_a_lock_of_python_held_while_another_thread_is_asked(traced):
     assert not any(row["function"] == "rate_server" and row["kind"] == "network" for row in report["path"]["rows"]), report["path"]["rows"]
     (lock,) = [f["text"] for f in report["findings"] if f["finding"] == "lock_held_across_io"]
     assert re.match(r"Lock held across I/O: \S+, taken in get_rate, .*\n?.*mostly in\n  recv <- fetch_rate \(rates.py:26\)", lock), lock
+
+
+@pytest.mark.measured
+def test_threads_that_compute_without_the_lock_of_python_had_no_cpu(traced):
+    """They take the lock only between two buffers: most of their CPU time is not that of the one thread that has the lock."""
+    result = traced(["/usr/bin/python3", SOURCES / "whys/digests.py"]).ok()
+    ran, no_cpu = (sum(row["ns"] for row in why(result.trace)["path"]["rows"] if (row["function"], row["kind"]) == ("digest_part", kind)) for kind in ["running", "sched"])
+    assert abs(100 * no_cpu / (ran + no_cpu) - int(result.stdout)) < 8, (ran, no_cpu, result.stdout)
+
+
+@pytest.mark.measured
+def test_a_thread_more_does_not_help_a_pool_that_computes_in_python(traced):
+    report = why(traced(["/usr/bin/python3", SOURCES / "whys/crunch.py"]).ok().trace)
+    assert "gil" in {f["finding"] for f in report["findings"]}, report["findings"]
+    assert not any(change["change"] == "more" for change in report["what_if"]), report["what_if"]

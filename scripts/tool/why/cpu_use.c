@@ -83,13 +83,14 @@ struct gt_cpu_parts gt_cpu_parts_of(const struct gt_graph *graph, uint32_t threa
     return (struct gt_cpu_parts){ran > least ? ran : least, unseen};
 }
 
-static bool takes(const struct gt_lane *lane, uint32_t lock)
+/*
+ * Whether the thread computes only while it has the lock: it has no more CPU time than that, except
+ * for holds that are not recorded.
+ */
+static bool computes_with(const struct gt_lane *lane, uint32_t lock)
 {
-    for (size_t i = 0; i < lane->holds; i++) {
-        if (lane->hold[i].lock == lock)
-            return true;
-    }
-    return false;
+    uint64_t held = gt_lane_held(lane, lock, 0, UINT64_MAX);
+    return held && lane->thread->shares.cpu <= held + held / 4;
 }
 
 /* The time in which any of the threads ran, by its events. */
@@ -110,7 +111,7 @@ static void find_use_with(struct gt_graph *graph, uint32_t gil)
     struct moments m = {0};
     uint64_t cpu = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        its[i] = takes(&graph->lane[i], gil);
+        its[i] = computes_with(&graph->lane[i], gil);
         if (!its[i])
             continue;
         add_moments(&m, graph, i, 0, UINT64_MAX);

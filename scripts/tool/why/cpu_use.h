@@ -25,9 +25,9 @@ struct gt_cpu_parts {
 struct gt_cpu_parts gt_cpu_parts_of(const struct gt_graph *graph, uint32_t thread);
 
 /*
- * Sets gt_lane.ran_least: of the threads that take an interpreter's lock, one runs at a time.
- * Together they were on a CPU for a part of the time in which any of them ran by its events, which
- * is more than its own part if a thread that gave the lock up lost its CPU then. For
+ * Sets gt_lane.ran_least: of the threads that compute with an interpreter's lock, one runs at a
+ * time. Together they were on a CPU for a part of the time in which any of them ran by its events,
+ * which is more than its own part if a thread that gave the lock up lost its CPU then. For
  * gt_cpu_parts_of.
  */
 void gt_cpu_use_find(struct gt_graph *graph);

@@ -894,6 +894,17 @@ size_t gt_lane_hold_after(const struct gt_lane *lane, uint64_t at)
     return low;
 }
 
+uint64_t gt_lane_held(const struct gt_lane *lane, uint32_t lock, uint64_t from, uint64_t to)
+{
+    uint64_t ns = 0;
+    for (size_t i = gt_lane_hold_after(lane, from); i < lane->holds; i++) {
+        const struct gt_hold *h = &lane->hold[i];
+        if (h->lock == lock && h->from < to)
+            ns += (h->to < to ? h->to : to) - (h->from > from ? h->from : from);
+    }
+    return ns;
+}
+
 const struct gt_hold *gt_lane_next_hold(const struct gt_lane *lane, uint64_t at,
                                         struct gt_hold_walk *walk)
 {

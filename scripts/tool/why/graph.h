@@ -250,6 +250,9 @@ bool gt_graph_calls(const struct gt_graph *graph, bool (*is)(const char *call));
 /* Index of the thread's first hold that ends after `at`; lane->holds if there is none. */
 size_t gt_lane_hold_after(const struct gt_lane *lane, uint64_t at);
 
+/* For how long the thread held the lock during that time, by the holds that are recorded. */
+uint64_t gt_lane_held(const struct gt_lane *lane, uint32_t lock, uint64_t from, uint64_t to);
+
 /*
  * The thread's next hold that ends after `at`, in the order of their ends; NULL after the last. The
  * holds that began by `at` are among them: a thread has few locks at a time. *walk: zeros to begin

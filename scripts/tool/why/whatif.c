@@ -488,6 +488,25 @@ static uint64_t full_of(const struct search *s, const struct gt_pool *pool)
                           s->all->from, s->all->to);
 }
 
+/*
+ * How much shorter the run could be with more threads in the pool. Of an interpreter's threads one
+ * computes at a time, however many there are.
+ */
+static uint64_t beside_gil(const struct search *s, const struct gt_pool *pool)
+{
+    const struct gt_graph *graph = s->sections->graph;
+    uint64_t from = s->all->from, to = s->all->to, longest = 0;
+    for (uint32_t i = 0; i < graph->locks; i++) {
+        uint64_t held = 0;
+        bool its =
+            gt_lock_is_gil(graph->lock[i]) && gt_lane_held(&graph->lane[pool->first], i, from, to);
+        for (size_t k = 0; its && k < graph->lanes; k++)
+            held += gt_lane_held(&graph->lane[k], i, from, to);
+        longest = held > longest ? held : longest;
+    }
+    return to - from > longest ? to - from - longest : 0;
+}
+
 static void try_pools(struct search *s)
 {
     const struct gt_graph *graph = s->sections->graph;
@@ -505,8 +524,8 @@ static void try_pools(struct search *s)
             bool in = graph->lane[k].thread->routine == pool[i].routine;
             s->of_thread[k] = in ? part_of_each(&pool[i]) : 1;
         }
-        consider(s, it, &(struct gt_change){.thread = s->of_thread},
-                 full / (pool[i].threads + 1) * 5 / 4);
+        uint64_t most = full / (pool[i].threads + 1) * 5 / 4, room = beside_gil(s, &pool[i]);
+        consider(s, it, &(struct gt_change){.thread = s->of_thread}, room < most ? room : most);
     }
     free(pool);
 }
