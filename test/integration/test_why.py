@@ -1054,3 +1054,12 @@ def test_a_thread_more_does_not_help_a_pool_that_computes_in_python(traced):
     report = why(traced(["/usr/bin/python3", SOURCES / "whys/crunch.py"]).ok().trace)
     assert "gil" in {f["finding"] for f in report["findings"]}, report["findings"]
     assert not any(change["change"] == "more" for change in report["what_if"]), report["what_if"]
+
+
+@pytest.mark.measured
+@pytest.mark.limit(120)
+def test_a_timer_of_python_beside_a_computation(traced):
+    """Who sleeps until a time, and then waits for the interpreter's lock, held up nobody: the path goes to the thread that computes. Only the last sleep of 100 ms is waited for."""
+    path = why(traced(["/usr/bin/python3", SOURCES / "whys/poller.py"]).ok().trace)["path"]
+    slept = sum(row["ns"] for row in path["rows"] if row["function"] == "poll" and row["kind"] == "sleep")
+    assert slept < 120_000_000 and path["ns"] > 550_000_000, path["rows"]

@@ -173,17 +173,35 @@ static void note_questions(struct walk *w, uint64_t from, uint64_t to)
 }
 
 /*
+ * Whether the thread only slept before the step, and nobody asked it: a timer that happened to end
+ * while another thread computed. The cursor of w->thread moves.
+ */
+static bool is_after_sleep(struct walk *w, const struct gt_step *step)
+{
+    enum { STEPS_BACK = 4 };
+    const struct gt_step *s = gt_cursor_seek(&w->cursor[w->thread], step->from);
+    for (int i = 0; s && i < STEPS_BACK && (s->kind == GT_RUNNING || s->kind == GT_SCHED); i++)
+        s = gt_cursor_seek(&w->cursor[w->thread], s->from);
+    return w->asker == GT_NOBODY && s && s->kind == GT_SLEEP;
+}
+
+/*
  * Whether only what the other thread did during the step counts. A thread that waits for its
  * interpreter's lock needs nothing of the thread that happens to have it.
  */
-static bool is_passing(const struct gt_graph *graph, const struct gt_step *step)
+static bool is_passing(struct walk *w, const struct gt_step *step)
 {
-    return gt_graph_is_gil_wait(graph, step) || gt_joins_is_rest(graph, step);
+    const struct gt_graph *graph = w->sections->graph;
+    if (gt_graph_is_gil_wait(graph, step))
+        return !is_after_sleep(w, step);
+    return gt_joins_is_rest(graph, step);
 }
 
 static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint64_t at)
 {
-    if (step && w->waiter == GT_NOBODY && is_passing(w->sections->graph, step)) {
+    struct gt_step its = step ? *step : (struct gt_step){0}; /* the cursor may move */
+    step = step ? &its : NULL;
+    if (step && w->waiter == GT_NOBODY && is_passing(w, &its)) {
         w->waiter = w->thread;
         w->arrival = step->from;
     }
