@@ -451,7 +451,7 @@ const char *const gt_whatif_bases[] = {[GT_REPLAYED] = "replayed",
 /* What the words in the column "it is" mean; a replay needs no explanation. */
 static const char *const meanings[] = {
     [GT_BOUNDED] = "no more than the time spent there, though the replay gains more.",
-    [GT_INFERRED] = "which thread woke which, or that a queue is shared, is inferred from times.",
+    [GT_INFERRED] = "times tell which thread woke which, or that a queue is shared.",
     [GT_SHARED] = "threads alike take the next piece of work, each as fast as it is then.",
 };
 
