@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS = 4, ORDERS = 400, ITEMS = 200, ANSWER_US = 2000 };
+enum { WORKERS = 4, ORDERS = 400, ITEMS = 200, ANSWER_US = 2000, COPIES = 200 };
 
 static bool fixed;
 
@@ -83,7 +83,7 @@ static int price_of(int service, int item)
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static int next_order;
-static _Atomic long total_cents;
+static _Atomic long total_cents, printed;
 
 static int take_order(void)
 {
@@ -99,11 +99,25 @@ static int item_of(int order)
     return order % 2 ? order / 2 : order / 4;
 }
 
+/* Returns the length of the order's receipt. */
+static int print_receipt(int order, int cents)
+{
+    char line[80];
+    int length = 0;
+    for (int copy = 0; copy < COPIES; copy++)
+        length += snprintf(line, sizeof line, "order %d, copy %d: %d.%02d\n", order, copy,
+                           cents / 100, cents % 100);
+    return length;
+}
+
 static void *work(void *arg)
 {
     int service = (int)(intptr_t)arg;
-    for (int order; (order = take_order()) < ORDERS;)
-        total_cents += price_of(service, item_of(order));
+    for (int order; (order = take_order()) < ORDERS;) {
+        int cents = price_of(service, item_of(order));
+        total_cents += cents;
+        printed += print_receipt(order, cents);
+    }
     return NULL;
 }
 
