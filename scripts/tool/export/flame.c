@@ -302,7 +302,7 @@ static void put_legend(const struct picture *p)
     if (kinds > 1)
         put_swatch(file, &x, &mixed, "several");
     if (p->x->wakers)
-        put_swatch(file, &x, &of_waker, "who ended the wait, from above");
+        put_swatch(file, &x, &of_waker, "the waker, from above");
 }
 
 static void put_head(const struct picture *p, unsigned height)
