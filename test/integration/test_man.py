@@ -37,11 +37,6 @@ def help_of(*command):
     return proc.run([GOTRACE, *command, "--help"]).ok().stdout
 
 
-def options_in(text):
-    """Options of a command that a text shows, but for those of the program after --."""
-    return set(re.findall(r"(?<![^\s\[|])--?[a-z][a-z-]*", text.split(" -- ")[0]))
-
-
 def anchors(text):
     """What GitHub makes of headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
@@ -135,24 +130,6 @@ def test_options_of_a_programs_start():
         assert f"\n**{variable}**=" in LIBRARY, variable
     for name in "family", "wait", "force", "help", "version":
         assert re.search(rf"^\*\*.*--{name}\*\*", PAGES["gotrace.1"], re.M), name
-
-
-SHOWN = sorted(
-    {
-        command
-        for text in TEXTS.values()
-        for command in re.findall(r"`gotrace ([^`\n]*)`", text) + re.findall(r"^(?:\$ )?(?:scripts/)?gotrace (.*?)(?: +#.*)?$", text, re.M)
-    }
-)
-
-
-@pytest.mark.parametrize("command", SHOWN)
-def test_shown_commands_have_these_options(command):
-    """PID, FILE and the names of traces stand for what there is then; test_control.py and test_apps do it."""
-    words = command.split()
-    text = help_of(*words[:1]) if words and words[0] in COMMANDS else help_of()
-    for option in options_in(f" {command}") - {"--help"}:
-        assert re.search(rf"(^|[\s,\[|]){re.escape(option)}\b", text, re.M), (option, text)
 
 
 # --- the library's tables
