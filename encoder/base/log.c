@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -100,9 +101,9 @@ static int borrow_from_others(int number)
 }
 
 /*
- * Opens the file anew, where pidfd_getfd(2) is refused, as in containers. That works for a pipe or
- * a terminal; a regular file would get a position of its own. A full pipe does not block the
- * caller, and takes a line as a whole or not at all.
+ * Opens the file anew, where pidfd_getfd(2) is refused, as in containers, or deadly. That works for
+ * a pipe or a terminal; a regular file would get a position of its own. A full pipe does not block
+ * the caller, and takes a line as a whole or not at all.
  */
 static int reopen(int number)
 {
@@ -114,9 +115,28 @@ static int reopen(int number)
     return good ? gt_file_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY) : -1;
 }
 
+/*
+ * Whether the calling thread has a seccomp filter, which may end the process for pidfd_getfd(2), as
+ * systemd's SystemCallFilter=@system-service does: a filter that was inherited cannot be read.
+ */
+static bool is_filtered(void)
+{
+    static const char key[] = "\nSeccomp:\t";
+    char status[4096];
+    int fd = gt_file_open("/proc/thread-self/status", 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, status, sizeof status - 1, 0);
+    if (fd >= 0)
+        gt_file_close(fd);
+    status[n > 0 ? n : 0] = 0;
+    const char *mode = strstr(status, key);
+    return mode && mode[sizeof key - 1] == '2'; /* SECCOMP_MODE_FILTER */
+}
+
 /* Makes the program's descriptor one of the caller's, which shares none with the program. */
 static int borrow(int number)
 {
+    if (is_filtered())
+        return reopen(number);
     int fd = borrow_from(gt_syscall(SYS_getpid), 0, number);
     if (fd < 0 && errno == ESRCH && !atomic_load(&may_not_search))
         return borrow_from_others(number);

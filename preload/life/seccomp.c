@@ -111,7 +111,6 @@ static const struct need drain_needs[] = {
     {SYS_getrandom, {0}},
     {SYS_mremap, {0}},
     {SYS_madvise, {0}},
-    {SYS_mincore, {0}},
     {SYS_memfd_create, {0}},
     {SYS_close_range, {0}},
     {SYS_pidfd_open, {0}},

@@ -17,6 +17,7 @@ GOTRACE = "/gotrace/bin/gotrace"
 SEPARATE = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child"]
 RESTRICTED = ["--restricted"]
 users = pytest.mark.parametrize("rules", [[], RESTRICTED], ids=["default", "restricted"])
+filters = pytest.mark.parametrize("rules", [[], RESTRICTED, ["--service"]], ids=["default", "restricted", "service"])
 
 pytestmark = pytest.mark.needs("unshare", "setpriv", "nsenter")
 
@@ -106,7 +107,7 @@ def await_deadlock(pod, rules):
 
 
 @pytest.mark.foreign
-@users
+@filters
 def test_flight_recorder(pod, rules):
     """Stacks and a snapshot from a debug container; the application is process 1 in both."""
     with pod.running(rules, "/gotrace/app/incidents", "deadlock", GOTRACE_RING="30s"):
@@ -129,7 +130,7 @@ def test_recording(pod, rules):
 
 
 @pytest.mark.foreign
-@users
+@filters
 def test_what_the_tracer_says(pod, rules):
     """Its thread has none of the program's descriptors, and may not get one by pidfd_getfd(2) here."""
     with pod.running(rules, "/gotrace/app/incidents", "deadlock", GOTRACE_HANG="100ms"):

@@ -1,10 +1,11 @@
 """Runs a program as container engines do by default: with root directory, processes and network of its own, few capabilities, under
 their seccomp profile. Needs root, unshare(1), setpriv(1) and libseccomp.so.2.
 
-    unshare --mount --pid --net --ipc --uts --fork --kill-child python3 container.py [--restricted] [--add=CAPABILITY] ROOT DIR:PLACE... -- PROGRAM...
+    unshare --mount --pid --net --ipc --uts --fork --kill-child python3 container.py [--restricted] [--service] [--add=CAPABILITY] ROOT DIR:PLACE... -- PROGRAM...
 
 Of this machine only /usr, /etc and what DIR:PLACE says are there, read-only but for a volume's "DIR:PLACE:rw". --restricted is
-what Kubernetes' strictest standard wants: another user than root, no capabilities, and none by exec either.
+what Kubernetes' strictest standard wants: another user than root, no capabilities, and none by exec either. --service: the filter
+ends the program for what systemd's SystemCallFilter=@system-service does not allow of what a tracer may call.
 """
 
 import ctypes
@@ -65,7 +66,8 @@ CALLS_BY_CAPABILITY = {
     "sys_ptrace": ["kcmp", "pidfd_getfd", "process_madvise"],
     "perfmon": ["perf_event_open"],
 }
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000
+NOT_OF_SERVICES = ["mincore", "perf_event_open", "pidfd_getfd"]  # systemd 252
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 WITHOUT_NO_NEW_PRIVILEGES = 3  # SCMP_FLTATR_CTL_NNP, which is set
 
 
@@ -73,7 +75,7 @@ class Comparison(ctypes.Structure):
     _fields_ = [("argument", ctypes.c_uint), ("how", ctypes.c_int), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64)]
 
 
-def confine(added):
+def confine(added, deadly):
     """The profile, from here on, for whatever is executed. Calls that this machine's libseccomp does not know are refused."""
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
@@ -85,8 +87,10 @@ def confine(added):
             wants = (Comparison * len(comparisons))(*comparisons)
             assert library.seccomp_rule_add_array(profile, action, number, len(comparisons), wants) == 0, name
 
-    for name in [*CALLS, *CALLS_BY_SYSTEM, *(call for cap in added for call in CALLS_BY_CAPABILITY[cap])]:
+    for name in {*CALLS, *CALLS_BY_SYSTEM, *(call for cap in added for call in CALLS_BY_CAPABILITY[cap])} - set(deadly):
         rule(ALLOW, name)
+    for name in deadly:
+        rule(KILL, name)
     for name, comparison in CALLS_BY_ARGUMENT:
         rule(ALLOW, name, comparison)
     rule(REFUSE | errno.ENOSYS, "clone3")
@@ -150,7 +154,7 @@ def main(arguments):
     if "--restricted" in options:
         give_away_streams()
     command = [*privileges("--restricted" in options, added), *program]
-    confine(added)
+    confine(added, NOT_OF_SERVICES if "--service" in options else [])
     os.execvp(command[0], command)
 
 
