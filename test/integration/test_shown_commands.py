@@ -42,7 +42,9 @@ ELSEWHERE = [
 LEFT_OUT = [
     (r"(\w+=\S+ )?\./scripts/test( .*)?", "runs this test"),
     (r"make( WERROR=1 \w+)?|make format && .*|make lint|\./scripts/deps test", "scripts/test does it before it runs the tests, which need the checkout as it is"),
-    (r"docker .*", "needs images of the reader: test_containers.py has the rules of container engines instead"),
+    (r"(docker|kubectl) .*", "needs images of the reader: test_containers.py has the rules of container engines instead"),
+    (r"sudo (systemctl|gotrace) .*", "needs a service of systemd: test_containers.py has such a service's filter instead"),
+    (r"for pid in \$\(pgrep .*", "is about all processes of that name on the machine"),
 ]
 
 # What may be typed here: nothing that changes the checkout or the system.
@@ -73,7 +75,7 @@ SUBSTITUTES = [
     (r"\bmemcached\b", "memcached -U 0 -s mc.sock -u $(id -un)"),
     (r"\bpostgres …", "./app"),
     (r"-- NAME", "-- top"),
-    (r"--task=NAME t\.out", "--task=request tasks.out"),
+    (r"--task=NAME \w+\.out", "--task=request tasks.out"),
     (r"/srv/debug|\bDIR\b", "."),
     (r"--from=12\.5s --to=13s", "--from=1ms --to=20ms"),
     (r"\bsleep 10\b", "sleep 0"),
@@ -243,6 +245,7 @@ def things(tmp_path_factory):
     proc.run(["strip", "--strip-debug", at / "app"]).ok()  # as the page of gotrace doctor shows it
     for name in "prog", "top", "4711":
         shutil.copy(at / "app", at / name)
+    (at / "app.py").write_text("import threading\nthreading.Thread(target=print).start()\n")
     gotrace = ROOT / "scripts/gotrace"
     proc.run([gotrace, "-q", "-o", at / "t.out", "--sched", "--cpu-hz=1000", "--", at / "incidents", "convoy", "100"]).ok()
     proc.run([gotrace, "-q", "-o", at / "tasks.out", "--", PROGRAMS / "annotations"]).ok()
