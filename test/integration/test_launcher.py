@@ -160,10 +160,13 @@ def test_mistyped(argv, status, meant):
 @pytest.mark.parametrize(
     "argv, said",
     [
-        (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option"),
+        (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option; gotrace top --help lists them"),
         (["top", "--from"], "--from: this option needs an argument"),
         (["top", "--json=1", "t"], "--json=1: this option takes no argument"),
-        (["top", "-Z", "t"], "-Z: not an option, or it needs an argument"),
+        (["top", "-Z", "t"], "-Z: not an option; gotrace top --help lists them"),
+        (["top", "-n"], "-n: this option needs an argument"),
+        (["top", "t", "u"], "top needs one trace, not 2: gotrace top TRACE"),
+        (["convert", "t", "-o", "u"], "convert needs --format or --holds: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE"),
     ],
 )
 def test_wrong_options(argv, said):

@@ -120,8 +120,8 @@ static void print_loops(const struct gt_why *why)
     if (!loops->n)
         return;
     puts("\nEvent loops and workers: pieces of work, each from input to the next wait for it");
-    printf("%7s %8s %8s %8s %8s %8s %6s  %s\n", "pieces", "a second", "median", "p95", "p99",
-           "longest", "busy", "thread: its rest");
+    printf("%7s %8s %8s %8s %8s %8s %6s  %s\n", "pieces", "per s", "median", "p95", "p99",
+           "longest", "busy", "thread: waits in");
     for (size_t i = 0; i < loops->n && i < shown.rows / 2; i++) {
         if (loops->at[i].busy_ns * 50 >= loops->at[0].busy_ns)
             print_loop(why, &loops->at[i]);
@@ -271,7 +271,7 @@ static bool is_before_standstill(const struct gt_why *why)
 
 /* Why it is taken for a server. */
 static const char *const readings[] = {
-    [GT_SERVER_ASKED] = "its pieces of work are asked for",
+    [GT_SERVER_ASKED] = "--as=server says so",
     [GT_SERVER_ACCEPTS] = "it accepts connections, and waits for input until it ends",
     [GT_SERVER_BINDS] =
         "it binds an address that others can send to, and waits for input until it ends",
@@ -347,8 +347,8 @@ static void print_path(struct gt_why *why)
     const struct gt_pieces *pieces = &why->pieces;
     if (pieces->n) {
         printf("\nA server: %s. Critical path of %s of work of %s,\n"
-               "from input to the next wait for it: %s on average, most %s (at %s).\n"
-               "(--as=batch: what it waited for until it ended.)\n",
+               "from input to the next wait for it: %s on average, at most %s (at %s).\n"
+               "(With --as=batch: why the run ended no sooner.)\n",
                readings[why->reading], gt_count(pieces->n, "piece"),
                gt_count(pieces->threads, "thread"), gt_duration(why->path.ns / pieces->n),
                gt_duration(pieces->longest), gt_duration(pieces->longest_at));
@@ -361,7 +361,7 @@ static void print_path(struct gt_why *why)
         gt_print_thread(why->graph.lane[why->thread].thread);
         puts("");
         if (why->loops.n)
-            puts("(Read as a program that is to end. --as=server: as one that serves.)");
+            puts("(Why the run ended no sooner. With --as=server: its pieces of work.)");
     }
     print_path_rows(why, &why->path);
     print_note(gt_why_system_time(why));
@@ -648,17 +648,21 @@ static bool print_answer(const struct gt_why *why)
 static void print_findings(const struct gt_why *why)
 {
     const char *path = gt_to_type(why->graph.trace.path);
-    puts("");
+    bool deadlock = gt_any_deadlock(&why->graph.threads);
+    if (!deadlock) /* which begins with an empty line */
+        puts("");
     if (why->pieces.n && !is_loop_told(&why->findings))
         printf("No event loop or worker was blocked: the longest piece of work took %s.\n",
                gt_duration(why->pieces.longest));
     gt_print_deadlocks(&why->graph.threads);
-    bool deadlock = gt_any_deadlock(&why->graph.threads);
+    if (deadlock)
+        gt_answer_print_next(stdout, why);
     bool answered = !deadlock && print_answer(why);
     for (size_t i = 0; i < why->findings.n && i < shown.findings; i++)
         print_finding(why, &why->findings.at[i], !i && !answered && !deadlock);
     if (why->findings.n > shown.findings)
-        printf("(%zu more: gotrace why --wide %s)\n", why->findings.n - shown.findings, path);
+        printf("(%s more: gotrace why --wide %s)\n",
+               gt_count(why->findings.n - shown.findings, "finding"), path);
 }
 
 static void print_tasks(const struct gt_why *why)
