@@ -223,7 +223,8 @@ static void print_path_rows(const struct gt_why *why, const struct gt_path *path
 {
     uint64_t rest = path->ns;
     size_t n = rows_shown(path);
-    printf("%2s %8s %6s %7s  %-7s %s\n", "", "time", "%", "times", "it", "what, and which thread");
+    printf("%2s %8s %6s %7s  %-7s %s\n", "", "time", "%", "times", "state",
+           "what, and which thread");
     for (size_t i = 0; i < n; i++) {
         print_path_row(why, path, i);
         rest -= path->row[i].ns;
@@ -448,11 +449,11 @@ const char *const gt_whatif_bases[] = {[GT_REPLAYED] = "replayed",
                                        [GT_INFERRED] = "inferred",
                                        [GT_SHARED] = "shared"};
 
-/* What the words in the column "it is" mean; a replay needs no explanation. */
+/* What the words in the column "how" mean; a replay needs no explanation. */
 static const char *const meanings[] = {
     [GT_BOUNDED] = "no more than the time spent there, though the replay gains more.",
     [GT_INFERRED] = "times tell which thread woke which, or that a queue is shared.",
-    [GT_SHARED] = "threads alike take the next piece of work, each as fast as it is then.",
+    [GT_SHARED] = "threads take their work from one queue: the faster one takes more of it.",
 };
 
 static void explain_bases(const struct gt_whatif *at, size_t n)
@@ -542,7 +543,7 @@ static void print_whatifs(const struct gt_why *why)
         puts("  None of the changes that were replayed makes the run even 1 % shorter.");
         return;
     }
-    printf("%7s %8s  %-8s  if\n", "time", "then", "it is");
+    printf("%7s %8s  %-8s  if\n", "time", "then", "how");
     size_t rows = all->n < shown.rows ? all->n : shown.rows;
     for (size_t i = 0; i < rows; i++)
         print_whatif(why, &all->at[i]);
