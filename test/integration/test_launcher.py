@@ -157,6 +157,15 @@ def test_mistyped(argv, status, meant):
     assert re.fullmatch(rf"gotrace: .*; did you mean {re.escape(meant)}\n", result.stderr), result
 
 
+def test_a_file_that_is_no_program(tmp_path):
+    """It lies here, and a program is looked for in PATH only."""
+    (tmp_path / "t.out").write_text("a trace")
+    proc.compile(EMPTY, tmp_path / "own")
+    for name, meant in [("t.out", "gotrace why t.out?"), ("own", "gotrace ./own?")]:
+        result = gotrace(name, cwd=tmp_path)
+        assert result.returncode == 127 and result.stderr.endswith(f"; did you mean {meant}\n"), result
+
+
 @pytest.mark.parametrize(
     "argv, said",
     [

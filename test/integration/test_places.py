@@ -408,6 +408,9 @@ def test_tasks(traced, format):
     assert {r[3].split(" <- ")[1].split()[0] for r in top(trace, "--task=part") if r[2] == "sleep"} == {"inside"}
     result = proc.run([GOTRACE, "top", "--task=nothing", trace]).ok()
     assert "there is no task and no region called nothing" in result.stderr and "; 0 waits" in result.stdout
+    result = proc.run([GOTRACE, "top", "--thread=nobody", trace]).ok()
+    assert result.stderr == f"gotrace: {trace}: no thread has the name, routine or number nobody; gotrace info {trace} lists them\n"
+    assert "0 CPU samples; gotrace --cpu-hz=100 … records them\n" in proc.run([GOTRACE, "top", "--cpu", trace]).ok().stdout
 
 
 # --- idle
