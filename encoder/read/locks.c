@@ -94,7 +94,10 @@ bool gt_signals_read(const char *text, struct gt_signals_row *row)
     const char *end = how ? strstr(how, "), ") : NULL;
     if (!end)
         return false;
-    *row = (struct gt_signals_row){number[0], number[1], how, (int)(end + 1 - how), end + 3};
+    int length = (int)(end + 1 - how);
+    if (length > 3 && memcmp(end - 2, " ()", 3) == 0) /* no file is known */
+        length -= 3;
+    *row = (struct gt_signals_row){number[0], number[1], how, length, end + 3};
     return true;
 }
 

@@ -53,7 +53,7 @@ static const char *what_instead(const struct gt_bytes *bytes, const char *path)
         if (memcmp(bytes->p, known[i].begin, strlen(known[i].begin)) == 0)
             return known[i].what;
     }
-    return NO_TRACE " of a version known here";
+    return NO_TRACE " of a version known here; gotrace -o FILE -- PROGRAM records one";
 }
 
 const char *gt_trace_open(struct gt_trace *trace, const char *path)

@@ -521,6 +521,8 @@ int gt_command_control(int argc, char **argv)
     }
     long pid = argc > 1 ? strtol(argv[1], &end, 10) : 0;
     if (pid <= 0 || pid > INT_MAX || *end || argc > 2 + (action->command == GT_DRAIN_SNAPSHOT)) {
+        if (argc > 1 && (pid <= 0 || pid > INT_MAX || *end))
+            gt_say("%s: %s is no process id", action->name, argv[1]);
         help(stderr);
         return GT_EXIT_USAGE;
     }

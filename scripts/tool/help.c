@@ -25,6 +25,15 @@ const char *gt_help_meant(const char *typed, const char *const *names)
     return meant;
 }
 
+const char *gt_help_command = "";
+
+/* Reports a word that is no option, and what lists those that are. */
+static void say_none(int length, const char *word)
+{
+    gt_say("%.*s: not an option; gotrace %s%s--help lists them", length, word, gt_help_command,
+           *gt_help_command ? " " : "");
+}
+
 /* Reports an unknown long option, such as "--form=x". */
 static void say_unknown(const char *typed, const struct option *longs)
 {
@@ -35,13 +44,15 @@ static void say_unknown(const char *typed, const struct option *longs)
     for (int i = 0; i < NAMES && longs[i].name; i++)
         names[i] = longs[i].name;
     const char *meant = name ? gt_help_meant(name, names) : NULL;
-    gt_say("%.*s: not an option%s%s%s", (int)n, typed, meant ? "; did you mean --" : "",
-           meant ? meant : "", meant ? "?" : "");
+    if (meant)
+        gt_say("%.*s: not an option; did you mean --%s?", (int)n, typed, meant);
+    else
+        say_none((int)n, typed);
     free(name);
 }
 
 /* Reports a refused option. getopt_long sets optopt to it, but to 0 for an unknown long name. */
-static void say_wrong(char **argv, const struct option *longs)
+static void say_wrong(char **argv, const char *letters, const struct option *longs)
 {
     const char *typed = argv[optind - 1];
     bool is_long = typed && strncmp(typed, "--", 2) == 0;
@@ -50,8 +61,10 @@ static void say_wrong(char **argv, const struct option *longs)
     else if (is_long)
         gt_say("%s: this option %s", typed,
                strchr(typed, '=') ? "takes no argument" : "needs an argument");
+    else if (strchr(letters, optopt))
+        gt_say("-%c: this option needs an argument", optopt);
     else
-        gt_say("-%c: not an option, or it needs an argument", optopt);
+        say_none(2, (char[]){'-', (char)optopt, '\0'});
 }
 
 int gt_option(int argc, char **argv, const char *letters, const struct option *longs)
@@ -59,8 +72,18 @@ int gt_option(int argc, char **argv, const char *letters, const struct option *l
     opterr = 0;
     int c = getopt_long(argc, argv, letters, longs, NULL);
     if (c == '?')
-        say_wrong(argv, longs);
+        say_wrong(argv, letters, longs);
     return c;
+}
+
+void gt_need_one_trace(int argc, char **argv, const char *usage)
+{
+    char given[40] = "";
+    if (argc - optind > 1)
+        snprintf(given, sizeof given, ", not %d", argc - optind);
+    if (argc - optind != 1)
+        gt_fail(GT_EXIT_USAGE, "%s needs one trace%s: gotrace %s %s", argv[0], given, argv[0],
+                usage);
 }
 
 void gt_help_wrap(const char *first, int indent, const char *words)

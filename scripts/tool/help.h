@@ -3,11 +3,17 @@
 
 #include <getopt.h>
 
+/* The command that runs, as "why"; "": `gotrace` records a program. */
+extern const char *gt_help_command;
+
 /*
  * The next option, as getopt_long(3): its letter or val, -1 at the end. Returns '?' for an unknown
  * option, or one that lacks its argument, after a message that suggests a similar option.
  */
 int gt_option(int argc, char **argv, const char *letters, const struct option *longs);
+
+/* Ends the program unless one argument is left. argv[0]: the command; usage: its arguments. */
+void gt_need_one_trace(int argc, char **argv, const char *usage);
 
 /* The name most similar to `typed`; NULL: no name is similar. The list ends with NULL. */
 const char *gt_help_meant(const char *typed, const char *const *names);

@@ -110,7 +110,8 @@ static int open_page(const char *name)
     const char *meant = name && !command ? gt_command_meant(name) : NULL;
     if (name && !command)
         gt_fail(GT_EXIT_USAGE, "help: there is no command %s%s%s%s", name,
-                meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+                meant ? "; did you mean " : "; gotrace --help lists them", meant ? meant : "",
+                meant ? "?" : "");
     gt_help_page(command ? page_of(command) : NULL);
     if (!command) {
         gt_help();
@@ -128,7 +129,10 @@ static int run(int argc, char **argv)
     if (strcmp(first, "record") == 0) /* for those who look for a command */
         return gt_command_run(argc - 1, argv + 1);
     const struct command *command = command_of(first);
-    return command ? command->run(argc - 1, argv + 1) : gt_command_run(argc, argv);
+    if (!command)
+        return gt_command_run(argc, argv);
+    gt_help_command = command->name;
+    return command->run(argc - 1, argv + 1);
 }
 
 static void close_output(void)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -237,6 +238,18 @@ size_t gt_run_settings(char *out, size_t size)
     return n;
 }
 
+/* What a word may have been meant as that is no program: a command, or a file of this directory. */
+static bool find_meant(const char *word, char *meant, size_t size)
+{
+    struct stat st;
+    const char *command = gt_command_meant(word);
+    if (command)
+        snprintf(meant, size, "%s", command);
+    else if (!strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode))
+        snprintf(meant, size, "%s%s", st.st_mode & S_IXUSR ? "./" : "why ", word);
+    return *meant;
+}
+
 int gt_command_run(int argc, char **argv)
 {
     char library[PATH_MAX];
@@ -244,11 +257,13 @@ int gt_command_run(int argc, char **argv)
     struct gt_ways ways = gt_run_read_options(argc, argv);
     char **program = argv + optind;
     if (!*program)
-        gt_fail(GT_EXIT_OURS, "which program? gotrace --help says more");
+        gt_fail(GT_EXIT_OURS,
+                "no program to record: gotrace [options] -- PROGRAM [arguments]; gotrace "
+                "--help lists options and commands");
     gt_find_library(library);
     gt_target_look(&target, *program, library);
-    const char *meant = target.status == GT_EXIT_NOT_FOUND ? gt_command_meant(*program) : NULL;
-    if (meant)
+    char meant[PATH_MAX + 16] = "";
+    if (target.status == GT_EXIT_NOT_FOUND && find_meant(*program, meant, sizeof meant))
         gt_fail(target.status, "%s; did you mean gotrace %s?", target.why, meant);
     if (target.status && !target.runs)
         gt_fail(target.status, "%s", target.why);

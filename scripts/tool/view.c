@@ -205,8 +205,8 @@ static void choose_page(struct gt_trace *trace)
         to = trace->ns;
     }
     if (at < from || at > to)
-        gt_fail(GT_EXIT_USAGE, "view: --at=%s is outside the part of the trace that is shown",
-                gt_duration(at));
+        gt_fail(GT_EXIT_USAGE, "view: --at=%s is not shown: the part is from %s to %s",
+                gt_duration(at), gt_duration(from), gt_duration(to));
     double ms = (double)(at - from) / 1e6;
     snprintf(first_page, sizeof first_page, "/trace?view=thread#%.6f:%.6f", ms,
              ms + (double)(to - from) / 1e9);
@@ -244,8 +244,7 @@ int gt_command_view(int argc, char **argv)
                 return GT_EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "view needs one trace: gotrace view TRACE");
+    gt_need_one_trace(argc, argv, "TRACE");
     gt_part_check(&part, "view");
     sigprocmask(SIG_SETMASK, NULL, &signals);
     char *trace = argv[optind];

@@ -556,14 +556,14 @@ def test_interrupted(tmp_path, server):
 @pytest.mark.parametrize(
     "argv, says",
     [
-        (["t.out"], "--to=FORMAT: it is perfetto, firefox, chrome, pprof, folded or flame"),
-        (["--to=xml", "t.out"], "--to=xml: it is perfetto"),
+        (["t.out"], "--to=FORMAT: must be perfetto, firefox, chrome, pprof, folded or flame"),
+        (["--to=xml", "t.out"], "--to=xml: must be perfetto"),
         (["--to=pprof"], "needs one trace: gotrace export --to=FORMAT TRACE"),
         (["--to=pprof", "--kind=sync", "t.out"], "--kind is not for --to=pprof"),
         (["--to=folded", "--diff=t.out", "t.out"], "--diff is not for --to=folded"),
         (["--to=flame", "--kind=cpu", "--wakers", "t.out"], "--wakers is about waits"),
-        (["--to=flame", "--kind=soup", "t.out"], "--kind=soup: it is sync"),
-        (["--to=flame", "-o", "t.out", "t.out"], "t.out is the trace"),
+        (["--to=flame", "--kind=soup", "t.out"], "--kind=soup: must be sync"),
+        (["--to=flame", "-o", "t.out", "t.out"], "-o t.out is the trace itself: name another file"),
     ],
 )
 def test_usage(tmp_path, server, argv, says):

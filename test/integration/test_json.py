@@ -83,7 +83,7 @@ def times(row, wide=False):
 
 
 END = {
-    "itself": lambda row: ", no waker",
+    "itself": lambda row: "" if row["kind"] == "sched" else ", no waker",
     "call": lambda row: f", ended by {row['waker_place']['place']}",
     "end_of_thread": lambda row: ", ended by the end" + (f" of thread {thread(row['waker'])}" if row["waker"] else "s of threads"),
     None: lambda row: ", still waiting when the trace ends",
@@ -182,7 +182,7 @@ def of_info(document):
 
 
 HEAD = re.compile(r" +(waited +%|cum +%|no CPU +%|samples +%|waits +signalled|on CPU +%|tid +name|share +holder) ?.*")
-WORDS = re.compile(r"Meanwhile |events by kind|idle: |  \(|\(|\d+ % of the |Install |Or have |.* (more in run queues|ended, or of time|of it was)")
+WORDS = re.compile(r"Meanwhile |events by kind|idle: |  \(|\(|\d+ % of the |Install |First add |Or fetch |.* (more in run queues|ended, or while unseen|of it was)")
 
 
 def lines_of(text):

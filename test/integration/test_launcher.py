@@ -157,13 +157,25 @@ def test_mistyped(argv, status, meant):
     assert re.fullmatch(rf"gotrace: .*; did you mean {re.escape(meant)}\n", result.stderr), result
 
 
+def test_a_file_that_is_no_program(tmp_path):
+    """It lies here, and a program is looked for in PATH only."""
+    (tmp_path / "t.out").write_text("a trace")
+    proc.compile(EMPTY, tmp_path / "own")
+    for name, meant in [("t.out", "gotrace why t.out?"), ("own", "gotrace ./own?")]:
+        result = gotrace(name, cwd=tmp_path)
+        assert result.returncode == 127 and result.stderr.endswith(f"; did you mean {meant}\n"), result
+
+
 @pytest.mark.parametrize(
     "argv, said",
     [
-        (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option"),
+        (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option; gotrace top --help lists them"),
         (["top", "--from"], "--from: this option needs an argument"),
         (["top", "--json=1", "t"], "--json=1: this option takes no argument"),
-        (["top", "-Z", "t"], "-Z: not an option, or it needs an argument"),
+        (["top", "-Z", "t"], "-Z: not an option; gotrace top --help lists them"),
+        (["top", "-n"], "-n: this option needs an argument"),
+        (["top", "t", "u"], "top needs one trace, not 2: gotrace top TRACE"),
+        (["convert", "t", "-o", "u"], "convert needs --format or --holds: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE"),
     ],
 )
 def test_wrong_options(argv, said):

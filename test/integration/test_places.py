@@ -380,7 +380,7 @@ def test_times_are_cut_exactly(traced, format):
     assert max(ns for ns, *_ in top(trace, "--idle=none", "--from=30ms", "--to=31ms", "--by-thread")) <= 1e6
     for command in ["top", "why"]:
         past = proc.run([GOTRACE, command, "--from=1000", trace])
-        assert past.returncode == 1 and not past.stdout and "nothing is recorded of that time" in past.stderr
+        assert past.returncode == 1 and not past.stdout and "--from=1000.0s is after its end: it lasts " in past.stderr
 
 
 @pytest.mark.measured
@@ -408,6 +408,9 @@ def test_tasks(traced, format):
     assert {r[3].split(" <- ")[1].split()[0] for r in top(trace, "--task=part") if r[2] == "sleep"} == {"inside"}
     result = proc.run([GOTRACE, "top", "--task=nothing", trace]).ok()
     assert "there is no task and no region called nothing" in result.stderr and "; 0 waits" in result.stdout
+    result = proc.run([GOTRACE, "top", "--thread=nobody", trace]).ok()
+    assert result.stderr == f"gotrace: {trace}: no thread has the name, routine or number nobody; gotrace info {trace} lists them\n"
+    assert "0 CPU samples; gotrace --cpu-hz=100 … records them\n" in proc.run([GOTRACE, "top", "--cpu", trace]).ok().stdout
 
 
 # --- idle

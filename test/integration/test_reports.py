@@ -619,10 +619,10 @@ def test_debug_packages(traced, tmp_path, stripped, answers, package):
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DEBUGINFOD_URLS": ""}
     text = proc.run([GOTRACE, "top", trace], env=env).ok().stdout
     assert without_names(text)[2] == f"Install {package}, then: gotrace symbolize {trace}", text
-    assert re.search(rf"\nOr have them fetched: DEBUGINFOD_URLS=\S+.* gotrace symbolize --debuginfod {trace}\n", text), text
-    assert "\nFirst give apt their archive" not in text or package.endswith("-dbgsym"), text
+    assert re.search(rf"\nOr fetch the names from a server: DEBUGINFOD_URLS=\S+.* gotrace symbolize --debuginfod {trace}\n", text), text
+    assert "\nFirst add their archive" not in text or package.endswith("-dbgsym"), text
     text = proc.run([GOTRACE, "top", trace], env=env | {"DEBUGINFOD_URLS": "http://localhost"}).ok().stdout
-    assert f"\nOr have them fetched: gotrace symbolize --debuginfod {trace}\n" in text, text
+    assert f"\nOr fetch the names from a server: gotrace symbolize --debuginfod {trace}\n" in text, text
 
 
 @pytest.mark.measured

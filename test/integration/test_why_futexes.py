@@ -28,7 +28,7 @@ def test_a_static_that_others_wait_for(traced, tmp_path):
     assert "imbalance" not in found and not [c for c in report["what_if"] if c["change"] in ("even", "free_lock")], report
     assert "other threads waited 6 times for that" in text, text
     assert re.search(r"Waits for a static: (german|english)\(\)::words, taken in \1\(\), is ", text), text
-    part = int(re.search(r"What initialises is (\d+) % of the critical path", text)[1])
+    part = int(re.search(r"The initialisation is (\d+) % of the critical path", text)[1])
     assert abs(part / 100 - constructed / took) < 0.05 and "< read_block" in text, (text, constructed, took)
     assert page(trace).splitlines()[2].startswith("* Waits for a static: ")
 

@@ -20,10 +20,10 @@ def polling(traced, mode, program="polls"):
 @pytest.mark.parametrize(
     "mode, who, place, asked",
     [
-        ("several", 3, r"usleep <- await_part", r"Before (\d+) % of the looks that found it, another thread ended\n  usleep <- make_part "),
-        ("expires", 3, r"pthread_cond_timedwait <- expect_part", r"Before (\d+) % of the looks that found it, another thread ended\n  usleep <- make_part "),
-        ("retries", 4, r"usleep <- get_table", r"Before (\d+) % of these waits a try for table_lock, taken in try_table, was in vain:\n  another thread had it\."),
-        ("files", 4, r"usleep <- get_table", r"At (\d+) % of the looks in vain, another thread (?:held\n  flock \S+/polls\.|was in\n  usleep <- change_table )"),
+        ("several", 3, r"usleep <- await_part", r"Before (\d+) % of the looks that found something, another thread ended\n  usleep <- make_part "),
+        ("expires", 3, r"pthread_cond_timedwait <- expect_part", r"Before (\d+) % of the looks that found something, another thread ended\n  usleep <- make_part "),
+        ("retries", 4, r"usleep <- get_table", r"Before (\d+) % of these waits a try for table_lock, taken in try_table, failed:\n  another thread held it\."),
+        ("files", 4, r"usleep <- get_table", r"At (\d+) % of the looks that found nothing, another thread (?:held\n  flock \S+/polls\.|was in\n  usleep <- change_table )"),
         ("refused", 4, r"usleep <- back_off", r"The (waits) grow, as those of a thread that tries again\."),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_lock_that_is_tried_for(traced, kind, lock):
     """A thread that sleeps after each try for a lock in vain: which lock that is, and which thread has it, also in top --holders."""
     trace, (_, waits) = (result := traced([SINGLE / "why/tries", kind]).ok()).trace, result.stdout.split()
     text = findings(trace).get("polling", {"text": ""})["text"]
-    said = re.match(r"Polling: user waits again and again, (\d+) times for \S+, in\n  usleep <- edit .*\n  A call that waits for the lock,.*\n(?:  Other threads waited .*\n)?  Before (\d+) % of these waits a try for (\w+)(, taken in lock,)? was in vain:\n  (.*) had it\.", text)
+    said = re.match(r"Polling: user waits again and again, (\d+) times for \S+, in\n  usleep <- edit .*\n  A call that waits for the lock,.*\n(?:  Other threads waited .*\n)?  Before (\d+) % of these waits a try for (\w+)(, taken in lock,)? failed:\n  (.*) held it\.", text)
     assert said and said[3] == lock and said[5] in (["saver", "another thread"] if kind == "semaphore" else ["saver"]), text
     assert int(said[1]) == int(waits) and int(said[2]) >= 90, (text, waits)
     rows = json.loads(proc.run([GOTRACE, "top", "--holders", "--json", trace]).ok().stdout)["waits"]

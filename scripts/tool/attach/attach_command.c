@@ -333,6 +333,8 @@ static pid_t read_pid(int argc, char **argv, bool attaches)
     char *end = "";
     long pid = optind == argc - 1 ? strtol(argv[optind], &end, 10) : 0;
     if (pid <= 0 || pid > INT_MAX || *end) {
+        if (optind == argc - 1)
+            gt_say("%s: %s is no process id", argv[0], argv[optind]);
         help(stderr, attaches);
         exit(GT_EXIT_USAGE);
     }

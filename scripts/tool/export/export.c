@@ -67,7 +67,7 @@ static const struct format *format_of(const char *name)
             return &formats[i];
     }
     gt_fail(GT_EXIT_USAGE,
-            "export: --to=%s: it is perfetto, firefox, chrome, pprof, folded or flame",
+            "export: --to=%s: must be perfetto, firefox, chrome, pprof, folded or flame",
             name ? name : "FORMAT");
 }
 
@@ -135,8 +135,7 @@ static struct request read_options(int argc, char **argv, struct gt_export *x)
         default: exit(GT_EXIT_USAGE);
         }
     }
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "export needs one trace: gotrace export --to=FORMAT TRACE");
+    gt_need_one_trace(argc, argv, "--to=FORMAT TRACE");
     r.format = format_of(to);
     return r;
 }
@@ -156,7 +155,8 @@ static void check(const struct request *r, const struct gt_export *x)
 static void write_to_stdout(const struct format *format, struct gt_export *x)
 {
     if (format->binary && isatty(STDOUT_FILENO))
-        gt_fail(GT_EXIT_USAGE, "export: -o -: %s is nothing for a terminal", format->name);
+        gt_fail(GT_EXIT_USAGE, "export: %s is binary, and no text for a terminal: -o FILE",
+                format->name);
     x->file = stdout; /* main.c closes it */
     format->write(x);
 }
@@ -164,7 +164,7 @@ static void write_to_stdout(const struct format *format, struct gt_export *x)
 static void write_file(const struct format *format, struct gt_export *x, const char *path)
 {
     if (is_same_file(path, x->trace->path) || (x->other && is_same_file(path, x->other)))
-        gt_fail(GT_EXIT_USAGE, "export: %s is the trace", path);
+        gt_fail(GT_EXIT_USAGE, "export: -o %s is the trace itself: name another file", path);
     x->file = gt_replacement_begin(path);
     format->write(x);
     gt_replacement_finish(x->trace->path);

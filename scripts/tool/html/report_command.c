@@ -347,8 +347,7 @@ static void read_options(int argc, char **argv)
                 exit(GT_EXIT_USAGE);
         }
     }
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "report needs one trace: gotrace report TRACE");
+    gt_need_one_trace(argc, argv, "TRACE");
     gt_part_check(&report.part, "report");
     report.part.its.input = argv[optind];
 }
@@ -363,7 +362,7 @@ int gt_command_report(int argc, char **argv)
     bool to_stdout = strcmp(output, "-") == 0;
     const char *refusal = to_stdout ? NULL : gt_replacement_refusal(output);
     if (gt_rewrite_is_same(output, report.part.its.input))
-        gt_fail(GT_EXIT_USAGE, "report: %s is the trace", output);
+        gt_fail(GT_EXIT_USAGE, "report: -o %s is the trace itself: name another file", output);
     if (refusal)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, refusal);
     choose_part();

@@ -143,8 +143,7 @@ static void read_options(int argc, char **argv)
         default: exit(GT_EXIT_USAGE);
         }
     }
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "symbolize needs one trace: gotrace symbolize TRACE");
+    gt_need_one_trace(argc, argv, "TRACE");
     const char *servers = options.debuginfod ? gt_debuginfod_setting() : "";
     if (*servers)
         gt_fail(GT_EXIT_USAGE, "symbolize: no servers to ask: %sgotrace symbolize --debuginfod %s",

@@ -108,7 +108,8 @@ void gt_boxed_open(struct gt_boxed *b, const char *path)
     const uint8_t *base = load_box(path, &file);
     const struct gt_box *box = (const void *)base;
     if (!box || box->magic != GT_BOX_MAGIC)
-        gt_fail(GT_EXIT_FAILED, "%s: not what a recording with GOTRACE_LIVE leaves", path);
+        gt_fail(GT_EXIT_FAILED, "%s is no black box, such as the t.out.live of GOTRACE_LIVE=on",
+                path);
     if (box->layout != gt_live_layout(gt_real_names()))
         gt_fail(GT_EXIT_FAILED, "%s: of another version of libgotrace: its gotrace recovers it",
                 path);

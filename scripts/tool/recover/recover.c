@@ -484,7 +484,8 @@ int gt_command_recover(int argc, char **argv)
     if (directory)
         return gt_recover_clean(directory, true) ? 0 : GT_EXIT_FAILED;
     if (optind == argc || argc - optind > 2 || !output)
-        gt_fail(GT_EXIT_USAGE, "recover: what a killed program has left, and -o FILE");
+        gt_fail(GT_EXIT_USAGE, "recover needs %s: gotrace recover BOX [TRACE] -o FILE",
+                output ? "a black box, such as t.out.live" : "-o FILE");
     struct gt_boxed b;
     gt_boxed_open(&b, argv[optind]);
     recover_box(&b, argv[optind + 1], output, output);

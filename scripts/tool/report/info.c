@@ -38,7 +38,7 @@ static void print_format(const struct gt_trace *t)
     }
     printf("  %-12s %llu bytes", "size", (unsigned long long)t->file_bytes);
     if (!t->format->v1)
-        printf(" in %llu generations", (unsigned long long)t->generations);
+        printf(" in %s", gt_count(t->generations, "generation"));
     printf("\n  %-12s %llu, %.1f bytes each, %.1f with all tables\n", "events",
            (unsigned long long)t->events, (double)t->event_bytes / (double)events,
            (double)t->file_bytes / (double)events);
@@ -49,7 +49,7 @@ static void print_tracer(const struct gt_threads *threads)
     uint64_t lived = threads->trace->ns;
     const struct gt_halts *halts = &threads->halts;
     if (threads->tracer_ns)
-        printf("  %-12s %s of CPU of its own thread, %.2f %% of one\n", "tracer",
+        printf("  %-12s %s of CPU of its own thread, %.2f %% of one CPU\n", "tracer",
                gt_duration(threads->tracer_ns),
                lived ? 100.0 * (double)threads->tracer_ns / (double)lived : 0);
     if (halts->throttled)
@@ -400,8 +400,7 @@ int gt_command_info(int argc, char **argv)
         else if (!gt_select_option(c, optarg))
             return GT_EXIT_USAGE;
     }
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "info needs one trace: gotrace info TRACE");
+    gt_need_one_trace(argc, argv, "TRACE");
     if (checks)
         return check(argv[optind]);
     if (!gt_report_json && !gt_wide_names)

@@ -20,11 +20,13 @@ unsigned gt_read_kinds(const char *command, char *text)
             kinds |= GT_KINDS_CPU;
         if (kinds == before)
             gt_fail(GT_EXIT_USAGE,
-                    "%s: --kind=%s: it is sync, network, syscall, sched, sleep, "
+                    "%s: --kind=%s: must be sync, network, syscall, sched, sleep, "
                     "other, unseen or all; or cpu",
                     command, word);
     }
+    if (!kinds)
+        gt_fail(GT_EXIT_USAGE, "%s: --kind= names no kind: --kind=all has every one", command);
     if ((kinds & GT_KINDS_CPU) && kinds != GT_KINDS_CPU)
-        gt_fail(GT_EXIT_USAGE, "%s: --kind=cpu is not about waits", command);
+        gt_fail(GT_EXIT_USAGE, "%s: --kind=cpu goes with no other kind", command);
     return kinds;
 }

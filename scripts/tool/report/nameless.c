@@ -192,9 +192,9 @@ static void explain_packages(FILE *text, const char *packages, const struct gt_t
                     : " look again.",
             later ? path : "");
     if (*source)
-        fprintf(text, "First give apt their archive: %s\n", source);
+        fprintf(text, "First add their archive to the sources of apt: %s\n", source);
     if (later)
-        fprintf(text, "Or have them fetched: %sgotrace symbolize --debuginfod %s\n",
+        fprintf(text, "Or fetch the names from a server: %sgotrace symbolize --debuginfod %s\n",
                 gt_debuginfod_setting(), path);
 }
 

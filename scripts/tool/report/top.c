@@ -138,13 +138,21 @@ static void check(const struct wanted *wanted)
                                "--by-lock and --wakeups");
     if (top->cpu &&
         (top->wakers || wanted->holders || wanted->wakeups || top->kinds != GT_KINDS_USUAL))
-        gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
+        gt_fail(GT_EXIT_USAGE,
+                "top: --cpu shows CPU samples, and no waits: leave out --kind, --wakers, "
+                "--preempted, --holders, --by-lock and --wakeups");
     if (top->kinds == GT_KINDS_CPU && (top->by_thread || top->cumulative || top->wakers))
-        gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is by thread, and no more");
+        gt_fail(GT_EXIT_USAGE,
+                "top: --kind=cpu has a row for each thread: leave out --by-thread, --cum, "
+                "--wakers and --preempted");
     if (wanted->wakeups && gt_select_any())
-        gt_fail(GT_EXIT_USAGE, "top: --wakeups is about the whole trace: signals have no time");
+        gt_fail(GT_EXIT_USAGE,
+                "top: --wakeups counts the signals of all threads and of the whole trace: leave "
+                "out --thread, --from, --to, --task and --focus");
     if (top->kinds == GT_KINDS_CPU && gt_select_more_than_threads())
-        gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is about the whole trace, or its threads");
+        gt_fail(GT_EXIT_USAGE,
+                "top: --kind=cpu is about the whole trace: of --thread, --from, --to, --task "
+                "and --focus it takes --thread only");
 }
 
 static void print(struct wanted *wanted)
@@ -172,8 +180,7 @@ int gt_command_top(int argc, char **argv)
     struct wanted wanted = {.top = {.kinds = GT_KINDS_USUAL}};
     struct gt_threads threads = {.arg = &wanted};
     read_options(&wanted, argc, argv);
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "top needs one trace: gotrace top TRACE");
+    gt_need_one_trace(argc, argv, "TRACE");
     check(&wanted);
     wanted.top.threads = &threads;
     threads.span = wanted.top.cpu ? NULL : add_wait;

@@ -38,7 +38,7 @@ static void print_end_words(const struct gt_top_row *row, enum ender ender)
 {
     switch (ender) {
     case NOBODY: printf(", still waiting when the trace ends"); break;
-    case ITSELF: printf(", no waker"); break;
+    case ITSELF: fputs(row->kind == GT_SCHED ? "" : ", no waker", stdout); break;
     case END_OF_THREAD:
         printf(row->by ? ", ended by the end of thread " : ", ended by the ends of threads");
         if (row->by)
@@ -214,7 +214,8 @@ static void print_totals(const struct gt_top *top)
     if (ns < t->ns)
         gt_report_words("from %s to %s: ", gt_duration(from), gt_duration(from + ns));
     if (top->cpu)
-        gt_report_words("%s\n", gt_count(n, "CPU sample"));
+        gt_report_words("%s%s\n", gt_count(n, "CPU sample"),
+                        n || gt_select_any() ? "" : "; gotrace --cpu-hz=100 … records them");
     else if (top->preempted)
         gt_report_words("%s for threads that had no CPU, for %s in all\n", gt_count(n, "wait"),
                         gt_duration(top->all.ns));

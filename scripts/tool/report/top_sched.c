@@ -71,9 +71,9 @@ static void print_untold(const struct gt_threads *threads)
     gt_report_number("untold_ns", untold);
     if (untold)
         gt_report_words(
-            "\n%10s more in run queues, counted by the kernel: a part of waits that a disk or "
-            "another process\n%10s ended, or of time off the CPU in no recorded call (gotrace "
-            "top --kind=cpu).\n",
+            "\n%10s more in run queues, counted by the kernel: after waits that a disk or another "
+            "process\n%10s ended, or while unseen. The rows have none of it (gotrace top "
+            "--kind=cpu).\n",
             gt_duration(untold), "");
 }
 

@@ -5,6 +5,7 @@
 #include "roles.h"
 #include "table.h"
 #include "top_waiting.h"
+#include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
 
@@ -128,7 +129,7 @@ void gt_top_wakeups_print(const struct gt_threads *threads, size_t most)
         qsort(all.variable, all.n, sizeof *all.variable, by_use);
     gt_report_begin(threads);
     gt_report_title(threads);
-    gt_report_words("%zu condition variables\n", all.n);
+    gt_report_words("%s\n", gt_count(all.n, "condition variable"));
     gt_print_waiting(threads, 1u << GT_SYNC, most);
     gt_head_begin();
     print(&(struct variable){.name = ""}, &(struct gt_trace){0});

@@ -100,7 +100,7 @@ void gt_around_find(const char *input, const char *what, uint64_t *from, uint64_
     search.log = behind(what, "log:");
     search.task = behind(what, "task:");
     if (!search.log && !search.task && strcmp(what, "longest") != 0)
-        gt_fail(GT_EXIT_USAGE, "--around=%s: it is longest, log:TEXT or task:NAME", what);
+        gt_fail(GT_EXIT_USAGE, "--around=%s: must be longest, log:TEXT or task:NAME", what);
     gt_open_trace(&trace, input);
     gt_read_threads(&threads, &trace);
     if (!search.found)

@@ -81,13 +81,15 @@ int gt_command_convert(int argc, char **argv)
         default: return GT_EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc || !r.output || !(format || r.holds))
+    gt_need_one_trace(argc, argv, "[--format=FORMAT] [--holds] TRACE -o FILE");
+    if (!r.output || !(format || r.holds))
         gt_fail(GT_EXIT_USAGE,
-                "convert: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE");
+                "convert needs %s: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE",
+                r.output ? "--format or --holds" : "-o FILE");
     r.input = argv[optind];
     r.format = format ? gt_format_find(format) : NULL;
     if (format && !r.format)
-        gt_fail(GT_EXIT_USAGE, "--format=%s: it is %s", format, gt_format_names());
+        gt_fail(GT_EXIT_USAGE, "--format=%s: must be %s", format, gt_format_names());
     gt_open_trace(&trace, r.input);
     gt_rewrite(&r);
     if (r.format)

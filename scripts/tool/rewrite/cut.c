@@ -85,12 +85,13 @@ int gt_command_cut(int argc, char **argv)
         default: return GT_EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc || !r.output)
-        gt_fail(GT_EXIT_USAGE, "cut: gotrace cut [options] TRACE -o FILE");
+    gt_need_one_trace(argc, argv, "[options] TRACE -o FILE");
+    if (!r.output)
+        gt_fail(GT_EXIT_USAGE, "cut needs -o FILE: gotrace cut [options] TRACE -o FILE");
     if (around && times)
-        gt_fail(GT_EXIT_USAGE, "cut: --around says when; --from and --to do, too");
+        gt_fail(GT_EXIT_USAGE, "cut: --around finds the time itself: leave out --from and --to");
     if (margin && !around)
-        gt_fail(GT_EXIT_USAGE, "cut: --margin is for --around");
+        gt_fail(GT_EXIT_USAGE, "cut: --margin=%s goes with --around only", margin);
     r.input = argv[optind];
     if (around)
         go_around(&r, around, margin);

@@ -43,12 +43,13 @@ int gt_command_merge(int argc, char **argv)
     m.inputs = argv + optind;
     m.n = (size_t)(argc - optind);
     if (!m.n || !m.output)
-        gt_fail(GT_EXIT_USAGE, "merge: gotrace merge [options] TRACE... -o FILE");
+        gt_fail(GT_EXIT_USAGE, "merge needs %s: gotrace merge [options] TRACE... -o FILE",
+                m.n ? "-o FILE" : "a trace");
     if (m.n > GT_MERGED_MAX)
         gt_fail(GT_EXIT_USAGE, "merge: %zu traces are more than %d", m.n, GT_MERGED_MAX);
     m.format = format ? gt_format_find(format) : NULL;
     if (format && !m.format)
-        gt_fail(GT_EXIT_USAGE, "--format=%s: it is %s", format, gt_format_names());
+        gt_fail(GT_EXIT_USAGE, "--format=%s: must be %s", format, gt_format_names());
     gt_merging_do(&m);
     return 0;
 }

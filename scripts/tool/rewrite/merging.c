@@ -93,7 +93,7 @@ static void refuse_twice(const struct gt_merging *m)
             continue;
         if (one == m->output || other == m->output)
             gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", m->output);
-        gt_fail(GT_EXIT_USAGE, "%s: that is %s once more", other, one);
+        gt_fail(GT_EXIT_USAGE, "%s and %s are one file: give it once", one, other);
     }
     free(file);
 }

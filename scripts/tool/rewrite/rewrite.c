@@ -244,7 +244,8 @@ static void resolve_times(struct gt_rewrite *r)
     if (r->to_before_end)
         r->to = end > r->to ? end - r->to : 0;
     if (r->from >= r->to)
-        gt_fail(GT_EXIT_USAGE, "--from and --to: there is nothing between them");
+        gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(r->from),
+                gt_duration(r->to));
 }
 
 void gt_rewrite(struct gt_rewrite *r)
@@ -276,9 +277,11 @@ void gt_rewrite(struct gt_rewrite *r)
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace.path, trace.damage);
     r->experimental = trace.experimental;
     bool to_end = reads_to_end(&trace) && r->to >= trace.ns;
-    if (to_end && (trace.ns < r->from || !trace.events))
-        gt_fail(GT_EXIT_FAILED, "%s: nothing of it is in that time: it lasts %s", trace.path,
-                gt_duration(trace.ns));
+    if (to_end && !trace.events)
+        gt_fail(GT_EXIT_FAILED, "%s: no event is recorded in it", trace.path);
+    if (to_end && trace.ns < r->from)
+        gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s", trace.path,
+                gt_duration(r->from), gt_duration(trace.ns));
     if (to_end)
         tell_end(&trace, !r->from && !r->threads);
     gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);

@@ -182,7 +182,8 @@ void gt_core_open(struct gt_still *still, const char *path)
                                             : MAP_FAILED;
     close(fd);
     if (c.bytes == MAP_FAILED || !is_core(&c))
-        gt_fail(GT_EXIT_FAILED, "%s is neither a process id nor a core file", path);
+        gt_fail(GT_EXIT_FAILED,
+                "%s is neither a process id nor a core file nor a black box (t.out.live)", path);
     const ElfW(Ehdr) *eh = (const void *)c.bytes;
     if (eh->e_machine != GT_ARCH_MACHINE)
         gt_fail(GT_EXIT_FAILED, "%s is of a program for another kind of processor", path);

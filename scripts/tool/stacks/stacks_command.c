@@ -338,7 +338,7 @@ static pid_t read_pid(const char *text)
 {
     unsigned long n = strtoul(text, NULL, 10);
     if (!*text)
-        gt_fail(GT_EXIT_USAGE, "stacks: name one process or core file");
+        gt_fail(GT_EXIT_USAGE, "stacks needs one process or core file: gotrace stacks PID");
     if (!n || n > INT_MAX)
         gt_fail(GT_EXIT_FAILED, "there is no process %s", text);
     return (pid_t)n;
@@ -361,7 +361,7 @@ static void read_options(int argc, char **argv)
         }
     }
     if (argc - optind < 1 || argc - optind > 2)
-        gt_fail(GT_EXIT_USAGE, "stacks: name one process or core file");
+        gt_fail(GT_EXIT_USAGE, "stacks needs one process or core file: gotrace stacks PID");
 }
 
 int gt_command_stacks(int argc, char **argv)

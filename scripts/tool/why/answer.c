@@ -28,11 +28,16 @@ static void print_waiter(FILE *out, struct gt_why *why, uint32_t thread)
     fputs("\n", out);
 }
 
+void gt_answer_print_next(FILE *out, const struct gt_why *why)
+{
+    fprintf(out, "  gotrace top %s; while it runs: gotrace stacks PID\n",
+            gt_to_type(why->graph.trace.path));
+}
+
 void gt_answer_print_standstill(FILE *out, struct gt_why *why)
 {
     enum { WAITERS = 3 };
     const struct gt_standstill *still = &why->still;
-    const char *path = gt_to_type(why->graph.trace.path);
     if (!still->ns)
         return;
     fprintf(out, "Stood still from %s to its end, for %s, while %zu thread%s:\n",
@@ -40,7 +45,7 @@ void gt_answer_print_standstill(FILE *out, struct gt_why *why)
             still->n == 1 ? " waits" : "s wait");
     for (size_t i = 0; i < still->n && i < WAITERS; i++)
         print_waiter(out, why, still->waiter[i]);
-    fprintf(out, "  gotrace top %s; while it runs: gotrace stacks PID\n", path);
+    gt_answer_print_next(out, why);
 }
 
 /* The least part of the path, in percent, for which the answer mentions computing. */
@@ -198,8 +203,8 @@ static void print_place(FILE *out, const struct gt_why *why, const struct gt_pat
                                                 : "";
     fprintf(out, "Limited %s %s%s:\n  %s", by, during,
             gt_section_name(&why->sections, row->section), gt_duration(row->ns));
-    fprintf(out, ", %.0f %% of the critical path%s, in %s", part_of_path(why, row->ns),
-            s->kind == GT_SCHED ? " without a CPU" : "", gt_count(row->count, "part"));
+    fprintf(out, ", %.0f %% of the critical path%s, %s", part_of_path(why, row->ns),
+            s->kind == GT_SCHED ? " without a CPU" : "", gt_count(row->count, "time"));
     if (delay)
         fprintf(out, "; and %.0f %% without a CPU", part_of_path(why, delay->ns));
     if (runs * 100 >= why->path.ns * COMPUTES_PERCENT)
@@ -291,7 +296,7 @@ static void print_resource(FILE *out, const struct gt_why *why, const struct gt_
         fprintf(out, "Limited by uneven parts of the %" PRIu32 " threads %s.\n", it->pool.threads,
                 gt_name_of_pool(&it->pool).text);
         break;
-    default: fputs("Limited by CPUs: threads could run and had none.\n", out);
+    default: fputs("Limited by CPUs: threads could run and had no CPU.\n", out);
     }
 }
 

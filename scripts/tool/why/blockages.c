@@ -470,7 +470,7 @@ static char *sentence(const struct gt_sections *sections, const struct gt_loop *
         snprintf(usual, sizeof usual,
                  "\n  gotrace --cpu-hz=100 …, then gotrace why again: which function.");
     else if (!it->stack && it->usual_ns * 20 > loop->p50)
-        snprintf(usual, sizeof usual, "\n  A usual piece of work is there for %s.",
+        snprintf(usual, sizeof usual, "\n  Pieces of work of usual length spend %s there.",
                  gt_duration(it->usual_ns));
     if (asprintf(&text, "%s %s (median %s):\n  %s%s%s%s.%s", who, how_often(it),
                  gt_duration(loop->p50), other ? gt_name_of_thread(graph, it->thread).text : "",
@@ -508,14 +508,14 @@ static void tell_busy(const struct gt_loops *loops, struct gt_findings *all,
     bool runs = sections->at[row->section].kind == GT_RUNNING;
     if (asprintf(&text,
                  "%s %s work%s %.0f %% of the time (median piece of work: %s),\n"
-                 "  %.0f %% of that %s%s: %s, in %s.\n"
+                 "  %.0f %% of that %s%s: %s, %s.\n"
                  "  If that took half as long, pieces of work would take %.0f %% less on average.",
                  loop->threads == 1 ? "The event loop of" : "The workers",
                  gt_loop_name(sections->graph, loop).text, loop->threads == 1 ? "s" : "",
                  100 * (double)loop->busy_ns / (double)loop->life_ns, gt_duration(loop->p50),
                  100 * part, runs ? "computing in " : "in ",
                  gt_section_name(sections, row->section), gt_duration(row->ns),
-                 gt_count(row->count, "part"), 50 * part) < 0)
+                 gt_count(row->count, "time"), 50 * part) < 0)
         text = NULL;
     gt_findings_insert(all, 0,
                        (struct gt_finding){.name = "busy_loop",

@@ -350,6 +350,25 @@ static void drop_what_polls_decide(struct gt_why *why)
     why->whatifs.n = ns * 2 > why->path.ns ? 0 : why->whatifs.n;
 }
 
+/* Ends the program: there is nothing to explain. */
+static _Noreturn void fail_empty(const struct gt_why *why, uint64_t to)
+{
+    const struct gt_trace *trace = &why->graph.trace;
+    const char *path = gt_to_type(trace->path);
+    if (!trace->ns)
+        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded in it: gotrace info %s", trace->path,
+                path);
+    if (why->from >= to)
+        gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(why->from),
+                gt_duration(to));
+    if (why->from >= trace->ns)
+        gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s", trace->path,
+                gt_duration(why->from), gt_duration(trace->ns));
+    gt_fail(GT_EXIT_FAILED,
+            "%s: nothing is recorded in that time%s; gotrace info %s lists its threads",
+            trace->path, gt_select_any() ? " of the threads that --thread names" : "", path);
+}
+
 void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
@@ -368,8 +387,7 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     if (why->outlived)
         why->to = why->graph.lane[why->thread].until;
     if (why->from >= why->to || why->thread == GT_NOBODY)
-        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time%s", why->graph.trace.path,
-                gt_select_any() ? " and such threads" : "");
+        fail_empty(why, to);
     gt_sections_begin(&why->sections, &why->graph);
     if (why->task) {
         gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);

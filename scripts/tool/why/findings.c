@@ -270,7 +270,7 @@ static void tell_across(const struct look *l, const struct held *held)
     const struct gt_lock_waits *w = &l->survey->lock[held->lock];
     const struct gt_across *across = &l->path->across[held->lock];
     add(l, "lock_held_across_wait", "top --holders", w->longest_at,
-        "Lock held across a wait: %s%s for %s, while its holder waits for %s in %s.\n"
+        "Lock held across a wait: %s%s is held for %s, while its holder waits for %s in %s.\n"
         "  Meanwhile %s waited for it %s, %s in all.",
         l->sections->graph->lock[held->lock]->name, taken_in(l, held->lock).text,
         of_path(l, held->across), name_of(l, across->by).text,
@@ -289,6 +289,14 @@ static const char *whom(const struct look *l, const struct gt_path_row *row)
                  "gotrace why again.\n";
 }
 
+/* What a thread does there, before the section's name. */
+static const char *doing(const struct gt_section *s)
+{
+    if (s->kind == GT_RUNNING)
+        return "computing in ";
+    return s->kind != GT_SCHED ? "in " : s->woken ? "without a CPU, " : "without a CPU in ";
+}
+
 static void tell_lock(const struct look *l, const struct held *held)
 {
     const struct gt_lock_waits *w = &l->survey->lock[held->lock];
@@ -305,9 +313,10 @@ static void tell_lock(const struct look *l, const struct held *held)
     else
         add(l, "convoy", "top --holders", w->longest_at,
             "Convoy: %s queue for the lock %s%s%s %.1f of them at a time, %s, %s in all.\n"
-            "  Who has it runs: %s; that is %.0f %% of the critical path.",
+            "  Its holders take %.0f %% of the critical path, mostly %s%s.",
             gt_count(w->threads, "thread"), name, taken.text, *taken.text ? "" : ",", queue,
-            gt_count(w->count, "time"), gt_duration(w->ns), what, 100 * part(l, held->ns));
+            gt_count(w->count, "time"), gt_duration(w->ns), 100 * part(l, held->ns),
+            doing(&l->sections->at[held->row->section]), what);
 }
 
 /* "in look_up (81 %) and release (19 %)"; "": not known. */
@@ -501,7 +510,7 @@ static void look_for_statics(const struct look *l)
     add(l, "static_initialised", "top --wakers", l->survey->lock[most].longest_at,
         "Waits for a static: %s%s is initialised at its first use;\n"
         "  other threads waited %s for that, %s in all%s.\n"
-        "  What initialises is %.0f %% of the critical path, mostly in\n  %s.\n"
+        "  The initialisation is %.0f %% of the critical path, mostly in\n  %s.\n"
         "  Initialised before threads need it, it keeps none waiting.",
         static_of(l, most), taken_in(l, most).text, gt_count(all.count, "time"),
         gt_duration(all.ns), statics > 1 ? ", with other such statics" : "", 100 * part(l, ns),
@@ -970,12 +979,12 @@ static void look_for_herds(const struct look *l, bool heavy)
 static struct gt_name asked_of(const struct look *l, const struct gt_asked *a)
 {
     static const char *const how[] = {
-        [GT_ASKED_HELD] = "At %.0f %% of the looks in vain, another thread held",
-        [GT_ASKED_THERE] = "At %.0f %% of the looks in vain, another thread was in",
-        [GT_ASKED_ENDED] = "Before %.0f %% of the looks that found it, another thread ended",
+        [GT_ASKED_HELD] = "At %.0f %% of the looks that found nothing, another thread held",
+        [GT_ASKED_THERE] = "At %.0f %% of the looks that found nothing, another thread was in",
+        [GT_ASKED_ENDED] = "Before %.0f %% of the looks that found something, another thread ended",
     };
     struct gt_name text = {""};
-    char words[100];
+    char words[120];
     if (a->how == GT_ASKED_AGAIN)
         return (struct gt_name){"\n  The waits grow, as those of a thread that tries again."};
     if (a->how == GT_ASKED_UNKNOWN)
@@ -992,8 +1001,8 @@ static struct gt_name asked_of(const struct look *l, const struct gt_asked *a)
         if (a->by != GT_NOBODY)
             holder = name_of(l, a->by);
         snprintf(text.text, sizeof text.text,
-                 "\n  Before %.0f %% of these waits a try for %.400s%.300s was in vain:\n"
-                 "  %.200s had it.",
+                 "\n  Before %.0f %% of these waits a try for %.400s%.300s failed:\n"
+                 "  %.200s held it.",
                  100 * (double)a->hits / (double)a->of, l->sections->graph->lock[a->what]->name,
                  taken_in(l, a->what).text, holder.text);
         return text;
@@ -1029,11 +1038,11 @@ static void tell_poll(const struct look *l, const struct gt_place_waits *p)
     bool one = sum.threads == 1;
     const char *helps =
         p->asked.how == GT_ASKED_TRIED
-            ? "A call that waits for the lock, in place of a try, would have it sooner."
+            ? "A call that waits for the lock, in place of a try, would get it sooner."
         : p->asked.how == GT_ASKED_CHILD
             ? "If it asks whether a child has ended, waitpid without WNOHANG would return at once."
-        : one ? "If it asks whether others are done, a wait for them would end at once."
-              : "If they ask whether others are done, a wait for them would end at once.";
+        : one ? "If it asks whether another thread is done, a wait for that would end at once."
+              : "If they ask whether another thread is done, a wait for that would end at once.";
     if (!one)
         snprintf(who.text, sizeof who.text, "%" PRIu64 " threads", sum.threads);
     else if (l->survey->posts[p->thread])
@@ -1176,7 +1185,7 @@ static void look_for_lost_signal(const struct look *l)
             continue;
         add(l, "lost_wakeup", "top --wakeups", t->since,
             "Lost wake-up: %s waits for %s until the end, for %s.\n  %" PRIu64 " of %" PRIu64
-            " signals by %.*s found nobody waiting.",
+            " signals by %.*s found no thread waiting.",
             name_of(l, l->thread).text, row->name, gt_duration(waited), row->vain, row->signals,
             row->how_len, row->how);
         return;

@@ -120,8 +120,8 @@ static void print_loops(const struct gt_why *why)
     if (!loops->n)
         return;
     puts("\nEvent loops and workers: pieces of work, each from input to the next wait for it");
-    printf("%7s %8s %8s %8s %8s %8s %6s  %s\n", "pieces", "a second", "median", "p95", "p99",
-           "longest", "busy", "thread: its rest");
+    printf("%7s %8s %8s %8s %8s %8s %6s  %s\n", "pieces", "per s", "median", "p95", "p99",
+           "longest", "busy", "thread: waits in");
     for (size_t i = 0; i < loops->n && i < shown.rows / 2; i++) {
         if (loops->at[i].busy_ns * 50 >= loops->at[0].busy_ns)
             print_loop(why, &loops->at[i]);
@@ -223,7 +223,8 @@ static void print_path_rows(const struct gt_why *why, const struct gt_path *path
 {
     uint64_t rest = path->ns;
     size_t n = rows_shown(path);
-    printf("%2s %8s %6s %7s  %-7s %s\n", "", "time", "%", "times", "it", "what, and which thread");
+    printf("%2s %8s %6s %7s  %-7s %s\n", "", "time", "%", "times", "state",
+           "what, and which thread");
     for (size_t i = 0; i < n; i++) {
         print_path_row(why, path, i);
         rest -= path->row[i].ns;
@@ -271,7 +272,7 @@ static bool is_before_standstill(const struct gt_why *why)
 
 /* Why it is taken for a server. */
 static const char *const readings[] = {
-    [GT_SERVER_ASKED] = "its pieces of work are asked for",
+    [GT_SERVER_ASKED] = "--as=server says so",
     [GT_SERVER_ACCEPTS] = "it accepts connections, and waits for input until it ends",
     [GT_SERVER_BINDS] =
         "it binds an address that others can send to, and waits for input until it ends",
@@ -347,8 +348,8 @@ static void print_path(struct gt_why *why)
     const struct gt_pieces *pieces = &why->pieces;
     if (pieces->n) {
         printf("\nA server: %s. Critical path of %s of work of %s,\n"
-               "from input to the next wait for it: %s on average, most %s (at %s).\n"
-               "(--as=batch: what it waited for until it ended.)\n",
+               "from input to the next wait for it: %s on average, at most %s (at %s).\n"
+               "(With --as=batch: why the run ended no sooner.)\n",
                readings[why->reading], gt_count(pieces->n, "piece"),
                gt_count(pieces->threads, "thread"), gt_duration(why->path.ns / pieces->n),
                gt_duration(pieces->longest), gt_duration(pieces->longest_at));
@@ -361,7 +362,7 @@ static void print_path(struct gt_why *why)
         gt_print_thread(why->graph.lane[why->thread].thread);
         puts("");
         if (why->loops.n)
-            puts("(Read as a program that is to end. --as=server: as one that serves.)");
+            puts("(Why the run ended no sooner. With --as=server: its pieces of work.)");
     }
     print_path_rows(why, &why->path);
     print_note(gt_why_system_time(why));
@@ -448,11 +449,11 @@ const char *const gt_whatif_bases[] = {[GT_REPLAYED] = "replayed",
                                        [GT_INFERRED] = "inferred",
                                        [GT_SHARED] = "shared"};
 
-/* What the words in the column "it is" mean; a replay needs no explanation. */
+/* What the words in the column "how" mean; a replay needs no explanation. */
 static const char *const meanings[] = {
     [GT_BOUNDED] = "no more than the time spent there, though the replay gains more.",
     [GT_INFERRED] = "times tell which thread woke which, or that a queue is shared.",
-    [GT_SHARED] = "threads alike take the next piece of work, each as fast as it is then.",
+    [GT_SHARED] = "threads take their work from one queue: the faster one takes more of it.",
 };
 
 static void explain_bases(const struct gt_whatif *at, size_t n)
@@ -542,7 +543,7 @@ static void print_whatifs(const struct gt_why *why)
         puts("  None of the changes that were replayed makes the run even 1 % shorter.");
         return;
     }
-    printf("%7s %8s  %-8s  if\n", "time", "then", "it is");
+    printf("%7s %8s  %-8s  if\n", "time", "then", "how");
     size_t rows = all->n < shown.rows ? all->n : shown.rows;
     for (size_t i = 0; i < rows; i++)
         print_whatif(why, &all->at[i]);
@@ -648,17 +649,21 @@ static bool print_answer(const struct gt_why *why)
 static void print_findings(const struct gt_why *why)
 {
     const char *path = gt_to_type(why->graph.trace.path);
-    puts("");
+    bool deadlock = gt_any_deadlock(&why->graph.threads);
+    if (!deadlock) /* which begins with an empty line */
+        puts("");
     if (why->pieces.n && !is_loop_told(&why->findings))
         printf("No event loop or worker was blocked: the longest piece of work took %s.\n",
                gt_duration(why->pieces.longest));
     gt_print_deadlocks(&why->graph.threads);
-    bool deadlock = gt_any_deadlock(&why->graph.threads);
+    if (deadlock)
+        gt_answer_print_next(stdout, why);
     bool answered = !deadlock && print_answer(why);
     for (size_t i = 0; i < why->findings.n && i < shown.findings; i++)
         print_finding(why, &why->findings.at[i], !i && !answered && !deadlock);
     if (why->findings.n > shown.findings)
-        printf("(%zu more: gotrace why --wide %s)\n", why->findings.n - shown.findings, path);
+        printf("(%s more: gotrace why --wide %s)\n",
+               gt_count(why->findings.n - shown.findings, "finding"), path);
 }
 
 static void print_tasks(const struct gt_why *why)

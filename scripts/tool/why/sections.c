@@ -186,6 +186,7 @@ static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
     s.kind = step->kind;
     s.ending = step->ending;
     s.woken = step->kind == GT_SCHED && !spot->runs && !spot->yields;
+    s.starts = s.woken && strcmp(s.what, all->graph->lane[thread].thread->routine) == 0;
     s.rest = step->kind == GT_NETWORK && gt_graph_is_idle(all->graph, step);
     s.lock = hold ? hold->lock : GT_NOBODY;
     if (spot->runs && *taker && strcmp(taker, s.func) != 0) {
@@ -516,7 +517,7 @@ const char *gt_section_name(const struct gt_sections *all, uint32_t section)
     const struct gt_section *s = &all->at[section];
     FILE *out = gt_need(fmemopen(text, sizeof text, "w"));
     if (s->what && s->woken)
-        fputs("woken from ", out);
+        fputs(s->starts ? "at the start of " : "woken from ", out);
     if (s->what)
         gt_put_place(out, s->what, s->site);
     else

@@ -16,6 +16,7 @@ struct gt_section {
     uint32_t lock;                   /* the lock that was held, or GT_NOBODY */
     bool sampled;                    /* func comes from CPU samples */
     bool woken;                      /* a run-queue delay after a wake-up */
+    bool starts;                     /* and that is the thread's first: what is its routine */
     bool loops;                      /* running: in a loop of the function or of a caller */
     bool spins;                      /* running: waits there for another thread, on a CPU */
     bool mixed;                      /* calls before and after differ: the names are of the first */

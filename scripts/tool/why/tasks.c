@@ -45,7 +45,8 @@ void gt_tasks_find(struct gt_tasks *tasks, struct gt_sections *sections, const c
             task[n++] = t;
     }
     if (!n)
-        gt_fail(GT_EXIT_FAILED, "why: no task \"%s\" that begins and ends there", name);
+        gt_fail(GT_EXIT_FAILED, "%s: no task called %s begins and ends in it", graph->trace.path,
+                name);
     qsort(task, n, sizeof(void *), by_length);
     size_t middle = n / 2, last = n - 1 - n / 100, spread = n / 20 < PATHS_MOST / 2 ? n / 20 : 50;
     tasks->n = n;

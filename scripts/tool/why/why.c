@@ -106,8 +106,7 @@ int gt_command_why(int argc, char **argv)
                 return GT_EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc)
-        gt_fail(GT_EXIT_USAGE, "why needs one trace: gotrace why TRACE");
+    gt_need_one_trace(argc, argv, "TRACE");
     if (why.timeline && (!json || why.task))
         gt_fail(GT_EXIT_USAGE, "why: --timeline is for --json, without --task");
     if (page && !json)
