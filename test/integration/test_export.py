@@ -76,6 +76,15 @@ def sums_of_timelines(trace):
     return sums
 
 
+def test_each_format_is_tested():
+    """The formats of the help, which the message about a wrong format and the shells' completions name, too."""
+    names = re.findall(r"^  --to=(\w+)", proc.run([GOTRACE, "export", "--help"]).ok().stdout, re.M)
+    assert names == list(EXTENSIONS)
+    assert f"it is {', '.join(names[:-1])} or {names[-1]}" in proc.run([GOTRACE, "export", "--to=x", "t.out"]).stderr
+    for path in (ROOT / "scripts/completion").iterdir():
+        assert " ".join(names) in path.read_text(), path
+
+
 def test_its_own_checks(server):
     """What is no profile is seen."""
     profile = json.loads(export(server.trace, "firefox").read_text())

@@ -42,12 +42,21 @@ class Program:
         proc.kill_group(self.child)
 
 
+PAGE = (ROOT / "scripts/man/gotrace-json.5.md").read_text().split("# STACKS")[1]
+MEMBERS = set(re.findall(r"`(\w+)`", PAGE)) | {"threads", "deadlocks", "waits"}
+
+
+def explained(members):
+    assert members.keys() <= MEMBERS, "gotrace-json(5) lacks some"
+    return members
+
+
 def stacks(*what, **options):
     """(exit status, what it says), as an object"""
     result = proc.run([GOTRACE, "stacks", "--json", *what], **options)
     assert result.returncode in (0, DEADLOCK) and not result.stderr, str(result)
-    found = json.loads(result.stdout)
-    assert (result.returncode == DEADLOCK) == bool(found["deadlocks"])
+    found = json.loads(result.stdout, object_hook=explained)
+    assert found["version"] == 1 and (result.returncode == DEADLOCK) == bool(found["deadlocks"])
     return result, found
 
 

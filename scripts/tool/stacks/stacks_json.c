@@ -107,7 +107,7 @@ static void put_deadlock(const struct gt_still *s, const struct gt_deadlock *d)
 
 void gt_stacks_json(const struct gt_still *s)
 {
-    printf("{\"pid\":%d", s->pid);
+    printf("{\"version\":1,\"pid\":%d", s->pid);
     gt_json_text("name", s->name);
     printf(",\"stopped_ns\":%llu,\"threads\":[", (unsigned long long)s->stopped_ns);
     for (size_t i = 0; i < s->tasks; i++) {
