@@ -80,7 +80,7 @@ def test_each_format_is_tested():
     """The formats of the help, which the message about a wrong format and the shells' completions name, too."""
     names = re.findall(r"^  --to=(\w+)", proc.run([GOTRACE, "export", "--help"]).ok().stdout, re.M)
     assert names == list(EXTENSIONS)
-    assert f"it is {', '.join(names[:-1])} or {names[-1]}" in proc.run([GOTRACE, "export", "--to=x", "t.out"]).stderr
+    assert f"must be {', '.join(names[:-1])} or {names[-1]}" in proc.run([GOTRACE, "export", "--to=x", "t.out"]).stderr
     for path in (ROOT / "scripts/completion").iterdir():
         assert " ".join(names) in path.read_text(), path
 
