@@ -5,7 +5,6 @@
 
 #include <glob.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,30 +100,36 @@ static const struct distribution *find_distribution(char codename[NAME])
     return NULL;
 }
 
+static bool is_there(const char *pattern)
+{
+    glob_t files;
+    bool found = glob(pattern, 0, NULL, &files) == 0;
+    if (found)
+        globfree(&files);
+    return found;
+}
+
 const char *gt_debug_source(void)
 {
     static char source[NAME + 128];
     char codename[NAME], lists[64];
-    glob_t found;
     const struct distribution *d = find_distribution(codename);
     if (!d || !*codename)
         return "";
     snprintf(lists, sizeof lists, "/var/lib/apt/lists/%s", d->lists);
     snprintf(source, sizeof source, "%s, suite %s%s", d->archive, codename, d->suffix);
-    bool has = glob(lists, 0, NULL, &found) == 0;
-    if (has)
-        globfree(&found);
-    return has ? "" : source;
+    return is_there(lists) ? "" : source;
+}
+
+bool gt_has_debuginfod_urls(void)
+{
+    return is_there(GT_DEBUGINFOD_FILES);
 }
 
 const char *gt_debuginfod_setting(void)
 {
-    glob_t files;
     const char *set = getenv("DEBUGINFOD_URLS");
     if (set && *set)
         return "";
-    if (glob("/etc/debuginfod/*.urls", 0, NULL, &files) != 0)
-        return "DEBUGINFOD_URLS=SERVER ";
-    globfree(&files);
-    return "DEBUGINFOD_URLS=\"$(cat /etc/debuginfod/*.urls)\" ";
+    return gt_has_debuginfod_urls() ? GT_DEBUGINFOD_URLS " " : "DEBUGINFOD_URLS=SERVER ";
 }

@@ -16,6 +16,7 @@ def why(trace):
 
 
 @pytest.mark.measured
+@pytest.mark.urgent
 @pytest.mark.parametrize("sched", ["off", "on"])
 def test_python_and_its_lock(traced, sched):
     """Four threads compute in one function, and one at a time: they pass the interpreter's lock (GIL) around. As nearly all

@@ -34,6 +34,7 @@ MODES = {
     "manual": {"GOTRACE_MAX_MEM": "1M", "GOTRACE_START": "manual"},
 }
 MIB = 1024  # KiB
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 def churn(tmp_path, mode, what, *libraries):
@@ -139,15 +140,27 @@ input()
 """
 
 
-def test_a_thread_that_ends_soon_takes_a_page_of_the_box(tmp_path):
+@pytest.fixture(params=["as it is", pytest.param("never", marks=ROOT_ONLY), pytest.param("always", marks=ROOT_ONLY)])
+def folder(request, tmp_path):
+    """A folder, also in file systems that never and always give large pages."""
+    if request.param == "as it is":
+        yield tmp_path
+        return
+    if proc.run(["mount", "-t", "tmpfs", "-o", f"huge={request.param}", "none", tmp_path]).returncode:
+        pytest.skip("no file system with large pages here")
+    yield tmp_path
+    proc.run(["umount", tmp_path]).ok()
+
+
+def test_a_thread_that_ends_soon_takes_a_page_of_the_box(folder):
     """Its buffer has 16, which wait for the end of the generation."""
-    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_LIVE": "on"})
+    env = proc.traced_env(folder / "t.out", {"GOTRACE_LIVE": "on"})
     child = proc.spawn([sys.executable, "-c", BRIEF], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.stdout.readline()
-    taken = (tmp_path / "t.out.live").stat().st_blocks * 512
+    taken = (folder / "t.out.live").stat().st_blocks * 512
     child.communicate(b"\n")
     assert child.returncode == 0
-    gotools.check(tmp_path / "t.out")
+    gotools.check(folder / "t.out")
     assert 1 << 20 < taken < 1000 * 16384
 
 
@@ -184,19 +197,3 @@ def test_names_of_many_source_files(tmp_path, units):
     assert sorted(known.values()) == [COPIES] * FUNCTIONS and {f"f{i}" for i in range(FUNCTIONS)} == {f.partition("(")[0] for _, f, _ in known}
     assert inner(tmp_path / "named") == known
     assert kib["now"] - kib["later"] < 12 * MIB, kib
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.parametrize("pages", ["never", "always"])
-def test_black_box_of_brief_threads(tmp_path, pages):
-    """A buffer of which a page is used takes a page, also where the file system gives large ones."""
-    box = tmp_path / "box"
-    box.mkdir()
-    if proc.run(["mount", "-t", "tmpfs", "-o", f"huge={pages}", "none", box]).returncode:
-        pytest.skip("no file system with large pages here")
-    try:
-        env = proc.traced_env(box / "t.out", {"GOTRACE_LIVE": "on"})
-        sizes = [int(line) for line in proc.run([CHURN, "threads", 20_000], env=env).ok().stdout.split()]
-        assert max(sizes) < 60 * MIB, sizes
-    finally:
-        proc.run(["umount", box]).ok()

@@ -12,61 +12,45 @@
 #include <string.h>
 #include <unistd.h>
 
-static pid_t pid; /* the process */
-
-static bool is_gone(void)
+static bool is_gone(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d", pid);
     return access(path, F_OK) != 0;
 }
 
-static bool is_zombie(void)
+static bool is_zombie(pid_t pid)
 {
     char text[512];
     const char *stat = gt_stat_of(pid, text, sizeof text);
     return !stat || stat[1] == 'Z' || stat[1] == 'X';
 }
 
-static bool is_of_kernel(void)
+static bool is_of_kernel(pid_t pid)
 {
     return gt_status_of(pid, "VmSize:") == 0;
 }
 
-static bool is_traced(void)
+static bool is_traced(pid_t pid)
 {
     return gt_status_of(pid, "TracerPid:") != 0;
 }
 
-static bool is_secure(void)
-{
-    return gt_is_secure(pid);
-}
-
-static bool is_confined(void)
-{
-    return gt_is_confined(pid);
-}
-
-static bool is_stopped(void)
+static bool is_stopped(pid_t pid)
 {
     return gt_stopped_how(pid) == 'T';
 }
 
-static bool is_frozen(void)
-{
-    return gt_is_frozen(pid);
-}
-
-static bool is_unfit_processor(void)
+static bool is_unfit_processor(pid_t pid)
 {
     size_t size;
+    (void)pid;
     return !gt_stub_code(&size);
 }
 
 /* Reasons against attaching. The first one that holds is told. "@": the process. */
 struct reason {
-    bool (*holds)(void);
+    bool (*holds)(pid_t pid);
     const char *says, *mend;
 };
 
@@ -74,6 +58,7 @@ static const struct reason never[] = {
     {is_gone, "is not there", "ps -e (lists the processes)"},
     {is_zombie, "has ended", "start the program again: gotrace -- PROGRAM"},
     {is_of_kernel, "is a thread of the kernel: no program runs in it", "perf sched record"},
+    {0},
 };
 
 static const struct reason attaching[] = {
@@ -81,18 +66,20 @@ static const struct reason attaching[] = {
      "start the program anew: gotrace -- PROGRAM"},
     {is_traced, "is being debugged, and a process has one debugger at a time",
      "ps -q $(sed -n 's/TracerPid:.//p' /proc/@/status) (end that debugger)"},
-    {is_secure, "was started with more privileges than its caller's: no such process is recorded",
+    {gt_is_secure,
+     "was started with more privileges than its caller's: no such process is recorded",
      "start the program anew as the user that it becomes"},
-    {is_confined, "confines itself by seccomp(2), which could end it for what attaching takes",
+    {gt_is_confined, "confines itself by seccomp(2), which could end it for what attaching takes",
      "start the program anew: gotrace -- PROGRAM"},
     {is_stopped, "is stopped by a signal", "kill -CONT @"},
-    {is_frozen, "is in a frozen cgroup", "thaw it: docker unpause, or systemctl thaw"},
+    {gt_is_frozen, "is in a frozen cgroup", "thaw it: docker unpause, or systemctl thaw"},
+    {0},
 };
 
-static bool tell(struct gt_check *c, const struct reason *reason, size_t n)
+static bool tell(struct gt_check *c, pid_t pid, const struct reason *reason)
 {
-    for (size_t i = 0; i < n; i++, reason++) {
-        if (!reason->holds())
+    for (; reason->holds; reason++) {
+        if (!reason->holds(pid))
             continue;
         size_t start = strcspn(reason->mend, "@");
         const char *rest = reason->mend + start;
@@ -107,7 +94,7 @@ static bool tell(struct gt_check *c, const struct reason *reason, size_t n)
 }
 
 /* The kernel's word: who may debug the process may write to its memory. */
-static bool may_debug(struct gt_check *c)
+static bool may_debug(struct gt_check *c, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", pid);
@@ -126,7 +113,7 @@ static bool may_debug(struct gt_check *c)
 }
 
 /* What the program itself forbids. */
-static bool program_fits(struct gt_check *c, const struct gt_target *target)
+static bool program_fits(struct gt_check *c, pid_t pid, const struct gt_target *target)
 {
     if (target->status || *target->first) {
         gt_found(c, GT_HEALTH_MISSING, "process %d cannot be attached to: %s", pid,
@@ -143,13 +130,13 @@ static bool program_fits(struct gt_check *c, const struct gt_target *target)
 
 void gt_process_look(struct gt_check *c, int number, const struct gt_target *target)
 {
-    pid = (int)gt_status_of(number, "Tgid:"); /* the number may be a thread's */
+    pid_t pid = (pid_t)gt_status_of(number, "Tgid:"); /* the number may be a thread's */
     pid = pid ? pid : number;
-    if (tell(c, never, sizeof never / sizeof *never) || !may_debug(c))
+    if (tell(c, pid, never) || !may_debug(c, pid))
         return;
     if (gt_has_library(pid) && gt_alone_look(pid) != -ENOTCONN)
         gt_found(c, GT_HEALTH_OK, "process %d has the library: gotrace start, stop, snapshot %d",
                  pid, pid);
-    else if (!tell(c, attaching, sizeof attaching / sizeof *attaching) && program_fits(c, target))
+    else if (!tell(c, pid, attaching) && program_fits(c, pid, target))
         gt_found(c, GT_HEALTH_OK, "process %d can be recorded: gotrace attach %d", pid, pid);
 }

@@ -122,15 +122,16 @@ static void mend_symbols(struct gt_check *c)
         return;
     }
     int known = gt_ask((const char *const[]){"apt-cache", "show", name, NULL}, line, sizeof line);
-    const char *source = gt_debug_source();
-    if (known == 0 && *line)
-        gt_mend(c, "%sapt install %s", gt_as_root(), name);
-    else if (known >= 0)
-        gt_mend(c, "gotrace symbolize --debuginfod TRACE (or install %s, from %s)", name,
-                *source ? source : "an archive that apt does not know here");
-    else
+    if (known < 0) {
         gt_mend(c, "%sdnf debuginfo-install %s (or: gotrace symbolize --debuginfod TRACE)",
                 gt_as_root(), gt_package_of(program.path));
+    } else if (known == 0 && *line) {
+        gt_mend(c, "%sapt install %s", gt_as_root(), name);
+    } else {
+        const char *source = gt_debug_source();
+        gt_mend(c, "gotrace symbolize --debuginfod TRACE (or install %s, from %s)", name,
+                *source ? source : "an archive that apt does not know here");
+    }
 }
 
 /* Whether the dynamic symbols have functions of the program's own, which it exports to libraries.

@@ -4,6 +4,7 @@
 #include "scripts/tool/alone.h"
 #include "scripts/tool/ask.h"
 #include "scripts/tool/go.h"
+#include "scripts/tool/package.h"
 #include "scripts/tool/tool.h"
 
 #include "preload/control/options.h"
@@ -11,7 +12,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <gnu/libc-version.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -347,7 +347,6 @@ static void look_at_debuginfod(struct gt_check *c)
 {
     char line[LINE];
     const char *servers = getenv("DEBUGINFOD_URLS");
-    glob_t files = {0};
     bool client =
         gt_ask((const char *const[]){"debuginfod-find", "--help", NULL}, line, sizeof line) >= 0;
     if (client && servers && *servers) {
@@ -358,11 +357,10 @@ static void look_at_debuginfod(struct gt_check *c)
              client ? "DEBUGINFOD_URLS is not set" : "no debuginfod-find");
     if (!client)
         gt_mend_by_package(c, "debuginfod", "elfutils-debuginfod-client");
-    else if (glob("/etc/debuginfod/*.urls", 0, NULL, &files) == 0) /* the package brings them */
-        gt_mend(c, "export DEBUGINFOD_URLS=\"$(cat /etc/debuginfod/*.urls)\"");
+    else if (gt_has_debuginfod_urls())
+        gt_mend(c, "export " GT_DEBUGINFOD_URLS);
     else
         gt_mend_by_package(c, "libdebuginfod-common", "elfutils-debuginfod-client");
-    globfree(&files);
 }
 
 /* Whether a file in the folder has room for a small trace; 0 or an errno. */

@@ -11,8 +11,8 @@
  *
  * files: the same, by flock() of a file that each thread has opened.
  *
- * refused: four threads ask a desk for its only place, by pipes. A thread that is refused sleeps
- * twice as long as before, and asks again.
+ * refused: four threads ask a desk for places, by pipes. A thread that is refused sleeps twice as
+ * long as before, and asks again. The desk grants each place at the sixth request of a thread.
  *
  * works: no polling. Three threads do work of five equal pieces, and then one step of another kind.
  *
@@ -131,19 +131,19 @@ static void *changer(void *arg)
 static int desk[2], answer[CHANGERS][2];
 static void *clerk(void *arg)
 {
-    char message[2], places = 1;
-    while (read(desk[0], message, 2) == 2 && message[1] != 'x') {
-        char granted = message[1] == '?' && places > 0;
-        places += message[1] == '.' ? 1 : -granted;
-        if (message[1] == '?' && write(answer[(int)message[0]][1], &granted, 1) != 1)
+    enum { REQUESTS = 6 };
+    int requests[CHANGERS] = {0};
+    for (char who; read(desk[0], &who, 1) == 1 && who < CHANGERS;) {
+        char granted = ++requests[(int)who] % REQUESTS == 0;
+        if (write(answer[(int)who][1], &granted, 1) != 1)
             break;
     }
     return arg;
 }
-static void tell_clerk(int who, char what)
+static void tell_clerk(int number)
 {
-    char message[2] = {(char)who, what};
-    if (write(desk[1], message, 2) != 2)
+    char who = (char)number;
+    if (write(desk[1], &who, 1) != 1)
         perror("write");
 }
 static __attribute__((noinline)) void back_off(int tries)
@@ -153,9 +153,9 @@ static __attribute__((noinline)) void back_off(int tries)
 }
 static __attribute__((noinline)) void get_place(int who)
 {
-    for (int tries = 0;; tries += tries < 5) {
+    for (int tries = 0;; tries++) {
         char granted = 0;
-        tell_clerk(who, '?');
+        tell_clerk(who);
         if (read(answer[who][0], &granted, 1) != 1 || granted)
             return;
         back_off(tries);
@@ -167,7 +167,6 @@ static void *visitor(void *arg)
     for (int i = 0; i < CHANGES; i++) {
         get_place(who);
         change_table();
-        tell_clerk(who, '.');
         plan_change();
     }
     return NULL;
@@ -261,7 +260,7 @@ static void visit(void)
     }
     pthread_create(&thread, NULL, clerk, NULL);
     run(CHANGERS, visitor, NULL);
-    tell_clerk(0, 'x');
+    tell_clerk(CHANGERS);
     pthread_join(thread, NULL);
 }
 int main(int argc, char **argv)
