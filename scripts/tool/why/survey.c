@@ -132,13 +132,13 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns, enu
         note_group(l, p, s);
 }
 
-static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
+static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns, enum gt_round round)
 {
     struct gt_lock_waits *lock = &l->survey->lock[s->lock];
     lock->threads += !lock->count || lock->thread != l->thread;
     lock->thread = l->thread;
     lock->ns += ns;
-    lock->count++;
+    lock->count += round != GT_GOES_ON;
     if (ns > lock->longest) {
         lock->longest = ns;
         lock->longest_at = s->from;
@@ -288,7 +288,7 @@ static void look_at(struct look *l, const struct gt_step *s)
     l->pool->peer_ns += peers ? ns : 0;
     l->pool->blind_ns += peers && s->owner == GT_NOBODY ? ns : 0;
     if (band == GT_BAND_LOCKS)
-        note_lock(l, s, ns);
+        note_lock(l, s, ns, round);
     else if (s->kind == GT_SYNC && !graph->spot[s->spot].busy)
         note_rest(l, s, ns);
     else if (s->kind == GT_SYNC)
