@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -50,8 +51,36 @@ static bool is_stderr(int fd)
 
 static _Atomic long apart; /* the thread of gt_log_apart */
 
+/* What follows the words in a file of /proc; NULL: they are not there. */
+static const char *behind(const char *path, const char *words, char text[static 4096])
+{
+    int fd = gt_file_open(path, 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, 4095, 0);
+    if (fd >= 0)
+        gt_file_close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *found = strstr(text, words);
+    return found ? found + strlen(words) : NULL;
+}
+
+static _Atomic bool may_not_borrow;
+
+/*
+ * Whether the calling thread has a seccomp filter, which may end the process for pidfd_getfd(2), as
+ * systemd's SystemCallFilter=@system-service does: a filter that was inherited cannot be read.
+ * Asks the kernel itself where /proc is not mounted, or hundreds of groups come before the line.
+ */
+static bool is_filtered(void)
+{
+    char text[4096];
+    const char *mode = behind("/proc/thread-self/status", "\nSeccomp:\t", text);
+    return mode ? *mode == '2' : gt_syscall(SYS_prctl, PR_GET_SECCOMP) == 2; /* mode filter */
+}
+
+/* Filters that come later are looked at when the program installs them. */
 void gt_log_apart(void)
 {
+    atomic_store(&may_not_borrow, is_filtered());
     atomic_store(&apart, gt_syscall(SYS_gettid));
 }
 
@@ -100,10 +129,19 @@ static int borrow_from_others(int number)
     return fd;
 }
 
+/* Whether the program's descriptor writes at the end of its file: a line of ours may go there. */
+static bool appends(int number)
+{
+    char path[32], text[4096];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", number);
+    const char *flags = behind(path, "flags:\t", text);
+    return flags && strtol(flags, NULL, 8) & O_APPEND;
+}
+
 /*
  * Opens the file anew, where pidfd_getfd(2) is refused, as in containers, or deadly. That works for
- * a pipe or a terminal; a regular file would get a position of its own. A full pipe does not block
- * the caller, and takes a line as a whole or not at all.
+ * a pipe or a terminal. A regular file gets a position of its own, and so must be appended to. A
+ * full pipe does not block the caller, and takes a line as a whole or not at all.
  */
 static int reopen(int number)
 {
@@ -111,31 +149,14 @@ static int reopen(int number)
     struct stat now;
     snprintf(path, sizeof path, "/proc/self/fd/%d", number);
     bool good = gt_stat(path, &now) == 0 && is_same(&now) &&
-                (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode));
-    return good ? gt_file_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY) : -1;
-}
-
-/*
- * Whether the calling thread has a seccomp filter, which may end the process for pidfd_getfd(2), as
- * systemd's SystemCallFilter=@system-service does: a filter that was inherited cannot be read.
- */
-static bool is_filtered(void)
-{
-    static const char key[] = "\nSeccomp:\t";
-    char status[4096];
-    int fd = gt_file_open("/proc/thread-self/status", 0);
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, status, sizeof status - 1, 0);
-    if (fd >= 0)
-        gt_file_close(fd);
-    status[n > 0 ? n : 0] = 0;
-    const char *mode = strstr(status, key);
-    return mode && mode[sizeof key - 1] == '2'; /* SECCOMP_MODE_FILTER */
+                (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode) || appends(number));
+    return good ? gt_file_open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY) : -1;
 }
 
 /* Makes the program's descriptor one of the caller's, which shares none with the program. */
 static int borrow(int number)
 {
-    if (is_filtered())
+    if (atomic_load(&may_not_borrow))
         return reopen(number);
     int fd = borrow_from(gt_syscall(SYS_getpid), 0, number);
     if (fd < 0 && errno == ESRCH && !atomic_load(&may_not_search))

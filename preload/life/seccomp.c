@@ -115,7 +115,8 @@ static const struct need drain_needs[] = {
     {SYS_close_range, {0}},
     {SYS_pidfd_open, {0}},
     {SYS_pidfd_getfd, {0}},
-    {SYS_openat, {-100u, 0, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC}}, /* if pidfd_* fails */
+    {SYS_openat, /* if pidfd_* fails */
+     {-100u, 0, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC}},
     {SYS_prlimit64, {0}},
     {SYS_prctl, {15 /* PR_SET_NAME */}},
     {SYS_set_tid_address, {0}},

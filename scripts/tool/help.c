@@ -5,6 +5,7 @@
 
 #include "encoder/base/spelling.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void say_wrong(char **argv, const char *letters, const struct option *lon
     else if (is_long)
         gt_say("%s: this option %s", typed,
                strchr(typed, '=') ? "takes no argument" : "needs an argument");
-    else if (strchr(letters, optopt))
+    else if (isalnum(optopt) && strchr(letters, optopt)) /* neither '+' nor ':' */
         gt_say("-%c: this option needs an argument", optopt);
     else
         say_none(2, (char[]){'-', (char)optopt, '\0'});

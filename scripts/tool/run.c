@@ -238,15 +238,30 @@ size_t gt_run_settings(char *out, size_t size)
     return n;
 }
 
-/* What a word may have been meant as that is no program: a command, or a file of this directory. */
+static bool is_trace(const char *path)
+{
+    static const char begins[] = "go 1.";
+    char is[sizeof begins] = "";
+    FILE *file = fopen(path, "re");
+    if (file) {
+        (void)!fread(is, 1, sizeof is - 1, file);
+        fclose(file);
+    }
+    return strcmp(is, begins) == 0;
+}
+
+/* What a word may have been meant as that is no program: a file of this directory, or a command. */
 static bool find_meant(const char *word, char *meant, size_t size)
 {
     struct stat st;
     const char *command = gt_command_meant(word);
-    if (command)
+    bool here = !strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode);
+    if (here && st.st_mode & S_IXUSR)
+        snprintf(meant, size, "./%s", gt_to_type(word));
+    else if (here && is_trace(word))
+        snprintf(meant, size, "why %s", gt_to_type(word));
+    else if (command)
         snprintf(meant, size, "%s", command);
-    else if (!strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode))
-        snprintf(meant, size, "%s%s", st.st_mode & S_IXUSR ? "./" : "why ", word);
     return *meant;
 }
 

@@ -1,6 +1,7 @@
 /*
  * Confines itself so that one system call, argv[2], kills it; argv[1] names when. Threads compete
  * after that, and some of them run already ("all"). 77: the kernel refuses the filter.
+ * "run": argv[3] is what it then executes. "hang": its last thread waits for itself.
  * "unreadable": what the kernel refuses. "answered": what a filter answers in the kernel's place.
  */
 #include "../prog/program.h"
@@ -135,6 +136,14 @@ int main(int argc, char **argv)
         puts("again"); /* as most programs it has a use for malloc */
     } else if (strcmp(when, "child") == 0) {
         in_child(at_once, number);
+    } else if (strcmp(when, "run") == 0) {
+        confine(number, 0);
+        execv(argv[3], argv + 3);
+    } else if (strcmp(when, "hang") == 0) {
+        work();
+        confine(number, SECCOMP_FILTER_FLAG_TSYNC);
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_lock(&mutex);
     } else if (strcmp(when, "exec") == 0) {
         in_child(exec_again, number);
     } else {

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lib import FUTEX, HOSTILE, LIBC, PROGRAMS, SINGLE, gotools, proc
+from lib import FUTEX, HOSTILE, LIBC, LIBRARY, PROGRAMS, SINGLE, gotools, proc
 
 ROOT = os.geteuid() == 0
 
@@ -223,8 +223,34 @@ def test_confined_before_there_are_threads(tmp_path):
 
 SYSTEM_CALLS = range(470)  # Linux 6.12 has 467 on x86-64
 PERF_EVENT_OPEN, TIMER_GETTIME = (298, 224) if os.uname().machine == "x86_64" else (241, 108)
+PIDFD_GETFD = 438
 FSTATFS = 138 if os.uname().machine == "x86_64" else 44
 SIGNALS_OF_OURS = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_RING": "1M"}
+
+
+TRACED = [f"LD_PRELOAD={LIBRARY}", "GOTRACE_OUTPUT=t.out", "GOTRACE_HANG=100ms"]
+
+
+@pytest.mark.parametrize(
+    "mode, argv, options",
+    [
+        ("a", [HOSTILE / "confines", "run", PIDFD_GETFD, "/usr/bin/env", *TRACED, PROGRAMS / "incidents", "deadlock"], {}),
+        ("a", [HOSTILE / "confines", "run", PIDFD_GETFD, "/usr/bin/env", *TRACED, PROGRAMS / "incidents", "deadlock"], {"extra_groups": range(1000, 1900)}),
+        ("w", ["/usr/bin/env", *TRACED, HOSTILE / "confines", "hang", PERF_EVENT_OPEN], {}),
+    ],
+    ids=["inherited", "with_many_groups", "own"],
+)
+def test_lines_under_a_filter(tmp_path, mode, argv, options):
+    """The library's thread has none of the program's descriptors. One filter is deadly for borrowing them, and one allows that."""
+    if "extra_groups" in options and os.geteuid():
+        pytest.skip("only root sets groups")
+    said = tmp_path / "said"
+    with open(said, mode) as stderr:
+        child = proc.spawn(argv, cwd=tmp_path, stderr=stderr, **options)
+    try:
+        proc.until(lambda: "gotrace: DEADLOCK" in said.read_text(), child=child)
+    finally:
+        proc.kill_group(child)
 
 
 @pytest.mark.limit(300)

@@ -159,10 +159,15 @@ def test_mistyped(argv, status, meant):
 
 def test_a_file_that_is_no_program(tmp_path):
     """It lies here, and a program is looked for in PATH only."""
-    (tmp_path / "t.out").write_text("a trace")
+    for name in "t.out", "a b.out", "-.out":
+        (tmp_path / name).write_text("go 1.23 trace")
+    (tmp_path / "app.py").write_text("print()")
     proc.compile(EMPTY, tmp_path / "own")
-    for name, meant in [("t.out", "gotrace why t.out?"), ("own", "gotrace ./own?")]:
-        result = gotrace(name, cwd=tmp_path)
+    shutil.copy(tmp_path / "own", tmp_path / "wy")  # not the command why
+    assert "did you mean" not in gotrace("app.py", cwd=tmp_path).stderr
+    for name, meant in [("t.out", "why t.out"), ("a b.out", "why 'a b.out'"), ("-.out", "why ./-.out"), ("own", "./own"), ("wy", "./wy")]:
+        meant = f"gotrace {meant}?"
+        result = gotrace("--", name, cwd=tmp_path)
         assert result.returncode == 127 and result.stderr.endswith(f"; did you mean {meant}\n"), result
 
 
@@ -174,6 +179,7 @@ def test_a_file_that_is_no_program(tmp_path):
         (["top", "--json=1", "t"], "--json=1: this option takes no argument"),
         (["top", "-Z", "t"], "-Z: not an option; gotrace top --help lists them"),
         (["top", "-n"], "-n: this option needs an argument"),
+        (["top", "-:", "t"], "-:: not an option; gotrace top --help lists them"),
         (["top", "t", "u"], "top needs one trace, not 2: gotrace top TRACE"),
         (["convert", "t", "-o", "u"], "convert needs --format or --holds: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE"),
     ],

@@ -398,7 +398,7 @@ def test_threads_and_focus(traced):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("format", gotools.some(of=["go1.11", "go1.21", "go1.23"]))
-def test_tasks(traced, format):
+def test_tasks(traced, tmp_path, format):
     """What a thread does in a region of that name, and from the first to the last that it says of a task."""
     program = SINGLE / "places/tasks"
     trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
@@ -410,6 +410,9 @@ def test_tasks(traced, format):
     assert "there is no task and no region called nothing" in result.stderr and "; 0 waits" in result.stdout
     result = proc.run([GOTRACE, "top", "--thread=nobody", trace]).ok()
     assert result.stderr == f"gotrace: {trace}: no thread has the name, routine or number nobody; gotrace info {trace} lists them\n"
+    empty = tmp_path / "empty.out"
+    empty.write_bytes(b"go 1.23 trace".ljust(16, b"\0"))
+    assert proc.run([GOTRACE, "top", "--task=nothing", empty]).ok().stderr == f"gotrace: {empty}: there is no task and no region called nothing\n"
     assert "0 CPU samples; gotrace --cpu-hz=100 … records them\n" in proc.run([GOTRACE, "top", "--cpu", trace]).ok().stdout
 
 

@@ -233,6 +233,15 @@ def test_tables():
         assert row in [left_out(command) for _, command in shown], f"no page shows {row}"
 
 
+def test_left_out():
+    """What lines that no test types say to gotrace is known to it: the command, and its options."""
+    said = [words for example in EXAMPLES for line in filter(left_out, example.commands) for words in re.findall(r"\bgotrace ([a-z]+)\b([^;|]*)", line)]
+    assert len(said) >= 5, said
+    for verb, rest in said:
+        page = proc.run([ROOT / "scripts/gotrace", verb, "--help"]).ok().stdout
+        assert set(re.findall(r"(?<!\S)-{1,2}[a-z][a-z-]*", rest)) <= set(re.findall(r"-{1,2}[a-z][a-z-]*", page)), f"gotrace {verb}{rest}"
+
+
 # --- what they name
 
 

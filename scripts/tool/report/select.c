@@ -237,9 +237,9 @@ void gt_select_prepare(const char *path)
         any |= named;
         *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = named ? 2 : 1;
     }
-    if (!any)
+    if (wanted.thread && !any)
         gt_say("%s: no thread has the name, routine or number %s; gotrace info %s lists them", path,
-               wanted.thread ? wanted.thread : "", gt_to_type(path));
+               wanted.thread, gt_to_type(path));
     if (wanted.task)
         keep_stretches(trace.ns);
     if (wanted.task && !wanted.stretches)
