@@ -148,6 +148,7 @@ def test_help_after_an_option():
         (["why", "--form=1s", "t.out"], 2, "--from?"),
         (["top", "--by-thraed", "t.out"], 2, "--by-thread?"),
         (["help", "tpo"], 2, "top?"),
+        (["top", "holders", "t.out"], 2, "--holders?"),
     ],
 )
 def test_mistyped(argv, status, meant):
@@ -159,11 +160,23 @@ def test_mistyped(argv, status, meant):
 
 def test_a_file_that_is_no_program(tmp_path):
     """It lies here, and a program is looked for in PATH only."""
-    (tmp_path / "t.out").write_text("a trace")
+    gotrace("-q", "-o", tmp_path / "t.out", "true").ok()
     proc.compile(EMPTY, tmp_path / "own")
     for name, meant in [("t.out", "gotrace why t.out?"), ("own", "gotrace ./own?")]:
         result = gotrace(name, cwd=tmp_path)
         assert result.returncode == 127 and result.stderr.endswith(f"; did you mean {meant}\n"), result
+
+
+def test_an_option_takes_the_trace(tmp_path):
+    (tmp_path / "t.out").touch()
+    result = gotrace("why", "--idle", "t.out", cwd=tmp_path)
+    said = "gotrace: why needs one trace: gotrace why TRACE (--idle took t.out as its value)\n"
+    assert (result.returncode, result.stderr) == (2, said)
+    result = gotrace("why", "--idle", "none", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (2, "gotrace: why needs one trace: gotrace why TRACE\n")
+
+
+ONE_REPORT = "top: only one of --by-thread, --cum, --wakers, --preempted, --holders, --by-lock and --wakeups"
 
 
 @pytest.mark.parametrize(
@@ -171,10 +184,14 @@ def test_a_file_that_is_no_program(tmp_path):
     [
         (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option; gotrace top --help lists them"),
         (["top", "--from"], "--from: this option needs an argument"),
-        (["top", "--json=1", "t"], "--json=1: this option takes no argument"),
+        (["top", "--json=1", "t"], "--json=1: this option takes no argument; type --json"),
         (["top", "-Z", "t"], "-Z: not an option; gotrace top --help lists them"),
         (["top", "-n"], "-n: this option needs an argument"),
         (["top", "t", "u"], "top needs one trace, not 2: gotrace top TRACE"),
+        (["top", "--holders", "--by-lock", "t"], ONE_REPORT),
+        (["top", "--wakers", "--preempted", "t"], ONE_REPORT),
+        (["top", "--cum", "--wakeups", "t"], ONE_REPORT),
+        (["top", "-n", "ten", "t"], "top: -n ten: must be a number of rows, 1 or more"),
         (["convert", "t", "-o", "u"], "convert needs --format or --holds: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE"),
     ],
 )
