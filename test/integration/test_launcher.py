@@ -144,6 +144,7 @@ def test_help_after_an_option():
     [
         (["wy", "t.out"], 127, "gotrace why?"),
         (["stakcs"], 127, "gotrace stacks?"),
+        (["by-lock", "t.out"], 127, "gotrace top --by-lock?"),
         (["--sycalls=all", "true"], 125, "--syscalls?"),
         (["why", "--form=1s", "t.out"], 2, "--from?"),
         (["top", "--by-thraed", "t.out"], 2, "--by-thread?"),
@@ -165,6 +166,15 @@ def test_a_file_that_is_no_program(tmp_path):
     for name, meant in [("t.out", "gotrace why t.out?"), ("own", "gotrace ./own?")]:
         result = gotrace(name, cwd=tmp_path)
         assert result.returncode == 127 and result.stderr.endswith(f"; did you mean {meant}\n"), result
+    (tmp_path / "app.c").write_text(EMPTY)
+    said = "no program in PATH, and the file here is no program and no trace; gotrace --help lists options and commands"
+    result = gotrace("app.c", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (127, f"gotrace: app.c: {said}\n")
+
+
+def test_help_of_record(tmp_path):
+    """`gotrace record` is `gotrace`, and has its page. Without man(1) that is --help."""
+    assert proc.run([COMMAND, "help", "record"], env={"PATH": str(tmp_path)}).ok().stdout == gotrace("--help").ok().stdout
 
 
 def test_an_option_takes_the_trace(tmp_path):
@@ -174,6 +184,23 @@ def test_an_option_takes_the_trace(tmp_path):
     assert (result.returncode, result.stderr) == (2, said)
     result = gotrace("why", "--idle", "none", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (2, "gotrace: why needs one trace: gotrace why TRACE\n")
+
+
+def test_the_place_of_the_trace_is_checked_first(tmp_path):
+    """Before the program runs. --force runs it, and so does a name that only the program's process knows."""
+    missing, mark = tmp_path / "no" / "t.out", tmp_path / "ran"
+    said = f"--output={missing}: there is no directory {missing.parent}/; mkdir -p {missing.parent}/ makes it"
+    for options in [], ["-f"], ["--wait"]:
+        result = gotrace("-o", missing, *options, "touch", mark)
+        assert (result.returncode, result.stderr) == (125, f"gotrace: {said}\n") and not mark.exists()
+    (tmp_path / "file").touch()
+    result = gotrace("-o", tmp_path / "file" / "t.out", "touch", mark)
+    assert result.returncode == 125 and f"directory {tmp_path}/file/: Not a directory; " in result.stderr and not mark.exists()
+    for argv in ["--force", "-o", missing], ["-o", tmp_path / "%p" / "t.out"]:
+        assert "cannot write " in gotrace(*argv, "touch", mark).ok().stderr and mark.exists()
+        mark.unlink()
+    gotrace("-q", "-o", "t.out", "touch", mark, cwd=tmp_path).ok()
+    assert (tmp_path / "t.out").exists()
 
 
 ONE_REPORT = "top: only one of --by-thread, --cum, --wakers, --preempted, --holders, --by-lock and --wakeups"
