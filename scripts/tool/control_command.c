@@ -523,6 +523,8 @@ int gt_command_control(int argc, char **argv)
     if (pid <= 0 || pid > INT_MAX || *end || argc > 2 + (action->command == GT_DRAIN_SNAPSHOT)) {
         if (argc > 1 && (pid <= 0 || pid > INT_MAX || *end))
             gt_say("%s: %s is no process id", action->name, argv[1]);
+        else if (argc == 1)
+            gt_say("%s needs a process id: gotrace %s PID", action->name, action->name);
         help(stderr);
         return GT_EXIT_USAGE;
     }

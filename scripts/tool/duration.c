@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Prints four digits, or whole nanoseconds. */
 const char *gt_duration(uint64_t ns)
@@ -34,12 +35,22 @@ const char *gt_count(uint64_t n, const char *noun)
     return s;
 }
 
+static const char *from_typed = "";
+
+_Noreturn void gt_fail_late(const char *path, uint64_t from, uint64_t ns)
+{
+    gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s, and %s is %s", path,
+            from_typed, gt_duration(ns), from_typed, gt_duration(from));
+}
+
 uint64_t gt_read_time(const char *option, const char *text, bool *from_end)
 {
     uint64_t ns;
     bool minus = from_end && *text == '-';
     if (!gt_options_time(text + minus, &ns))
         gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
+    if (strcmp(option, "--from") == 0)
+        from_typed = text;
     if (from_end)
         *from_end = minus;
     return ns;

@@ -35,16 +35,22 @@ static void say_none(int length, const char *word)
            *gt_help_command ? " " : "");
 }
 
-/* Reports an unknown long option, such as "--form=x". */
-static void say_unknown(const char *typed, const struct option *longs)
+/* The long option most similar to a name; NULL: none is similar. */
+static const char *option_meant(const char *name, const struct option *longs)
 {
     enum { NAMES = 64 };
     const char *names[NAMES + 1] = {NULL};
-    size_t n = strcspn(typed, "=");
-    char *name = strndup(typed + 2, n - 2);
     for (int i = 0; i < NAMES && longs[i].name; i++)
         names[i] = longs[i].name;
-    const char *meant = name ? gt_help_meant(name, names) : NULL;
+    return gt_help_meant(name, names);
+}
+
+/* Reports an unknown long option, such as "--form=x". */
+static void say_unknown(const char *typed, const struct option *longs)
+{
+    size_t n = strcspn(typed, "=");
+    char *name = strndup(typed + 2, n - 2);
+    const char *meant = name ? option_meant(name, longs) : NULL;
     if (meant)
         gt_say("%.*s: not an option; did you mean --%s?", (int)n, typed, meant);
     else
@@ -59,17 +65,22 @@ static void say_wrong(char **argv, const char *letters, const struct option *lon
     bool is_long = typed && strncmp(typed, "--", 2) == 0;
     if (is_long && !optopt)
         say_unknown(typed, longs);
+    else if (is_long && strchr(typed, '='))
+        gt_say("%s: this option takes no argument; type %.*s", typed, (int)strcspn(typed, "="),
+               typed);
     else if (is_long)
-        gt_say("%s: this option %s", typed,
-               strchr(typed, '=') ? "takes no argument" : "needs an argument");
+        gt_say("%s: this option needs an argument", typed);
     else if (isalnum(optopt) && strchr(letters, optopt)) /* neither '+' nor ':' */
         gt_say("-%c: this option needs an argument", optopt);
     else
         say_none(2, (char[]){'-', (char)optopt, '\0'});
 }
 
+static const struct option *taken; /* the options that gt_option looked for last */
+
 int gt_option(int argc, char **argv, const char *letters, const struct option *longs)
 {
+    taken = longs;
     opterr = 0;
     int c = getopt_long(argc, argv, letters, longs, NULL);
     if (c == '?')
@@ -77,14 +88,33 @@ int gt_option(int argc, char **argv, const char *letters, const struct option *l
     return c;
 }
 
+/* Ends the program if a word that is no file may have been meant as an option: "top by-lock t". */
+static void refuse_bare_option(int argc, char **argv)
+{
+    enum { SHORTEST = 3 };
+    for (int i = optind; taken && i < argc; i++) {
+        bool absent = strlen(argv[i]) >= SHORTEST && access(argv[i], F_OK) != 0;
+        const char *meant = absent ? option_meant(argv[i], taken) : NULL;
+        if (meant)
+            gt_fail(GT_EXIT_USAGE, "%s needs one trace, and %s is none; did you mean --%s?",
+                    argv[0], argv[i], meant);
+    }
+}
+
 void gt_need_one_trace(int argc, char **argv, const char *usage)
 {
-    char given[40] = "";
-    if (argc - optind > 1)
-        snprintf(given, sizeof given, ", not %d", argc - optind);
-    if (argc - optind != 1)
-        gt_fail(GT_EXIT_USAGE, "%s needs one trace%s: gotrace %s %s", argv[0], given, argv[0],
-                usage);
+    char given[40] = "", *last = argv[argc - 1];
+    int n = argc - optind;
+    if (n == 1)
+        return;
+    if (n > 1) {
+        refuse_bare_option(argc, argv);
+        snprintf(given, sizeof given, ", not %d", n);
+    } else if (argc > 2 && *last != '-' && access(last, F_OK) == 0) { /* an option's value */
+        gt_fail(GT_EXIT_USAGE, "%s needs one trace: gotrace %s %s (%s took %s as its value)",
+                argv[0], argv[0], usage, argv[argc - 2], last);
+    }
+    gt_fail(GT_EXIT_USAGE, "%s needs one trace%s: gotrace %s %s", argv[0], given, argv[0], usage);
 }
 
 void gt_help_wrap(const char *first, int indent, const char *words)

@@ -106,6 +106,8 @@ static const char *page_of(const struct command *command)
 /* Runs `gotrace help [COMMAND]`. */
 static int open_page(const char *name)
 {
+    if (name && strcmp(name, "record") == 0) /* its page is gotrace(1) */
+        name = NULL;
     const struct command *command = name ? command_of(name) : NULL;
     const char *meant = name && !command ? gt_command_meant(name) : NULL;
     if (name && !command)

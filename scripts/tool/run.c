@@ -10,6 +10,7 @@
 #include "tool.h"
 #include "wait_for_box.h"
 
+#include "encoder/read/trace.h"
 #include "preload/control/options.h"
 
 #include <errno.h>
@@ -238,31 +239,56 @@ size_t gt_run_settings(char *out, size_t size)
     return n;
 }
 
-static bool is_trace(const char *path)
+/*
+ * Ends the program: no such program is found. Says what the word may have been meant as: a file of
+ * this directory, a command, or a report of `gotrace top`.
+ */
+static _Noreturn void fail_not_found(const struct gt_target *target, const char *word)
 {
-    static const char begins[] = "go 1.";
-    char is[sizeof begins] = "";
-    FILE *file = fopen(path, "re");
-    if (file) {
-        (void)!fread(is, 1, sizeof is - 1, file);
-        fclose(file);
-    }
-    return strcmp(is, begins) == 0;
+    static const char *const of_top[] = {"holders",   "by-lock",   "wakers", "wakeups",
+                                         "preempted", "by-thread", NULL};
+    struct stat st;
+    struct gt_trace trace;
+    const char *begin = "", *meant = NULL;
+    bool is_file = !strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode);
+    if (is_file && st.st_mode & S_IXUSR)
+        begin = "./", meant = gt_to_type(word);
+    else if (is_file && !gt_trace_open(&trace, word))
+        begin = "why ", meant = gt_to_type(word);
+    else if ((meant = gt_command_meant(word)))
+        begin = "";
+    else if ((meant = gt_help_meant(word, of_top)))
+        begin = "top --";
+    else if (is_file)
+        gt_fail(target->status,
+                "%s: no program in PATH, and the file here is no program and no "
+                "trace; gotrace --help lists options and commands",
+                word);
+    if (meant)
+        gt_fail(target->status, "%s; did you mean gotrace %s%s?", target->why, begin, meant);
+    gt_fail(target->status, "%s", target->why);
 }
 
-/* What a word may have been meant as that is no program: a file of this directory, or a command. */
-static bool find_meant(const char *word, char *meant, size_t size)
+/*
+ * Ends the program if the trace's directory is missing, or may not be written to: the library would
+ * say so when the program has ended.
+ */
+static void check_output(void)
 {
-    struct stat st;
-    const char *command = gt_command_meant(word);
-    bool here = !strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode);
-    if (here && st.st_mode & S_IXUSR)
-        snprintf(meant, size, "./%s", gt_to_type(word));
-    else if (here && is_trace(word))
-        snprintf(meant, size, "why %s", gt_to_type(word));
-    else if (command)
-        snprintf(meant, size, "%s", command);
-    return *meant;
+    const char *on = getenv("GOTRACE"), *set = getenv("GOTRACE_OUTPUT");
+    const char *file = set && *set ? set : "trace.out", *slash = strrchr(file, '/');
+    char dir[PATH_MAX];
+    size_t n = slash ? (size_t)(slash - file) + 1 : 0;
+    if ((on && strcmp(on, "off") == 0) || n >= sizeof dir || memchr(file, '%', n))
+        return;
+    snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, n ? file : ".");
+    if (access(dir, F_OK) != 0 && errno == ENOENT)
+        gt_fail(GT_EXIT_OURS, "--output=%s: there is no directory %s; mkdir -p %s makes it", file,
+                dir, gt_to_type(dir));
+    if (access(dir, F_OK) != 0 ||
+        (!strchr(file, '%') && access(file, F_OK) != 0 && eaccess(dir, W_OK | X_OK) != 0))
+        gt_fail(GT_EXIT_OURS, "--output=%s: directory %s: %s; give another file by -o FILE", file,
+                dir, strerror(errno));
 }
 
 int gt_command_run(int argc, char **argv)
@@ -277,13 +303,14 @@ int gt_command_run(int argc, char **argv)
                 "--help lists options and commands");
     gt_find_library(library);
     gt_target_look(&target, *program, library);
-    char meant[PATH_MAX + 16] = "";
-    if (target.status == GT_EXIT_NOT_FOUND && find_meant(*program, meant, sizeof meant))
-        gt_fail(target.status, "%s; did you mean gotrace %s?", target.why, meant);
+    if (target.status == GT_EXIT_NOT_FOUND && !target.runs)
+        fail_not_found(&target, *program);
     if (target.status && !target.runs)
         gt_fail(target.status, "%s", target.why);
     if (target.status && !ways.force)
         gt_fail(target.status, "cannot trace: %s. (--force runs it nevertheless.)", target.why);
+    if (!ways.force)
+        check_output();
     preload(library, target.first);
     if (ways.wait)
         setenv("GOTRACE_LIVE", "on", false); /* unless the user gave a directory */

@@ -72,6 +72,9 @@ const char *gt_count(uint64_t n, const char *noun);
  */
 uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
 
+/* Ends the program: the trace lasts `ns`, and --from is later. */
+_Noreturn void gt_fail_late(const char *path, uint64_t from, uint64_t ns);
+
 /* Prints the options of run, for help; running: only those for a program that runs already. */
 void gt_run_print_options(bool running);
 

@@ -338,6 +338,7 @@ def calls_interrupted(program):
 
 def test_command_errors(running):
     assert {command(*argv).returncode for argv in (["start"], ["stop", "1x"], ["start", "1", "x"])} == {2}
+    assert command("snapshot").stderr.startswith("gotrace: snapshot needs a process id: gotrace snapshot PID\nusage: ")
     assert "usage: gotrace start [--cpu=HZ] PID" in command("snapshot", "--help").ok().stdout
     gone = proc.spawn(["true"])
     gone.wait()

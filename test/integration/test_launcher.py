@@ -144,10 +144,12 @@ def test_help_after_an_option():
     [
         (["wy", "t.out"], 127, "gotrace why?"),
         (["stakcs"], 127, "gotrace stacks?"),
+        (["by-lock", "t.out"], 127, "gotrace top --by-lock?"),
         (["--sycalls=all", "true"], 125, "--syscalls?"),
         (["why", "--form=1s", "t.out"], 2, "--from?"),
         (["top", "--by-thraed", "t.out"], 2, "--by-thread?"),
         (["help", "tpo"], 2, "top?"),
+        (["top", "holders", "t.out"], 2, "--holders?"),
     ],
 )
 def test_mistyped(argv, status, meant):
@@ -159,8 +161,9 @@ def test_mistyped(argv, status, meant):
 
 def test_a_file_that_is_no_program(tmp_path):
     """It lies here, and a program is looked for in PATH only."""
-    for name in "t.out", "a b.out", "-.out":
-        (tmp_path / name).write_text("go 1.23 trace")
+    gotrace("-q", "-o", tmp_path / "t.out", "true").ok()
+    for name in "a b.out", "-.out":
+        shutil.copy(tmp_path / "t.out", tmp_path / name)
     (tmp_path / "app.py").write_text("print()")
     proc.compile(EMPTY, tmp_path / "own")
     shutil.copy(tmp_path / "own", tmp_path / "wy")  # not the command why
@@ -169,6 +172,44 @@ def test_a_file_that_is_no_program(tmp_path):
         meant = f"gotrace {meant}?"
         result = gotrace("--", name, cwd=tmp_path)
         assert result.returncode == 127 and result.stderr.endswith(f"; did you mean {meant}\n"), result
+    (tmp_path / "app.c").write_text(EMPTY)
+    said = "no program in PATH, and the file here is no program and no trace; gotrace --help lists options and commands"
+    result = gotrace("app.c", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (127, f"gotrace: app.c: {said}\n")
+
+
+def test_help_of_record(tmp_path):
+    """`gotrace record` is `gotrace`, and has its page. Without man(1) that is --help."""
+    assert proc.run([COMMAND, "help", "record"], env={"PATH": str(tmp_path)}).ok().stdout == gotrace("--help").ok().stdout
+
+
+def test_an_option_takes_the_trace(tmp_path):
+    (tmp_path / "t.out").touch()
+    result = gotrace("why", "--idle", "t.out", cwd=tmp_path)
+    said = "gotrace: why needs one trace: gotrace why TRACE (--idle took t.out as its value)\n"
+    assert (result.returncode, result.stderr) == (2, said)
+    result = gotrace("why", "--idle", "none", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (2, "gotrace: why needs one trace: gotrace why TRACE\n")
+
+
+def test_the_place_of_the_trace_is_checked_first(tmp_path):
+    """Before the program runs. --force runs it, and so does a name that only the program's process knows."""
+    missing, mark = tmp_path / "no" / "t.out", tmp_path / "ran"
+    said = f"--output={missing}: there is no directory {missing.parent}/; mkdir -p {missing.parent}/ makes it"
+    for options in [], ["-f"], ["--wait"]:
+        result = gotrace("-o", missing, *options, "touch", mark)
+        assert (result.returncode, result.stderr) == (125, f"gotrace: {said}\n") and not mark.exists()
+    (tmp_path / "file").touch()
+    result = gotrace("-o", tmp_path / "file" / "t.out", "touch", mark)
+    assert result.returncode == 125 and f"directory {tmp_path}/file/: Not a directory; " in result.stderr and not mark.exists()
+    for argv in ["--force", "-o", missing], ["-o", tmp_path / "%p" / "t.out"]:
+        assert "cannot write " in gotrace(*argv, "touch", mark).ok().stderr and mark.exists()
+        mark.unlink()
+    gotrace("-q", "-o", "t.out", "touch", mark, cwd=tmp_path).ok()
+    assert (tmp_path / "t.out").exists()
+
+
+ONE_REPORT = "top: only one of --by-thread, --cum, --wakers, --preempted, --holders, --by-lock and --wakeups"
 
 
 @pytest.mark.parametrize(
@@ -176,11 +217,15 @@ def test_a_file_that_is_no_program(tmp_path):
     [
         (["top", "--nothing-like-it", "t"], "--nothing-like-it: not an option; gotrace top --help lists them"),
         (["top", "--from"], "--from: this option needs an argument"),
-        (["top", "--json=1", "t"], "--json=1: this option takes no argument"),
+        (["top", "--json=1", "t"], "--json=1: this option takes no argument; type --json"),
         (["top", "-Z", "t"], "-Z: not an option; gotrace top --help lists them"),
         (["top", "-n"], "-n: this option needs an argument"),
         (["top", "-:", "t"], "-:: not an option; gotrace top --help lists them"),
         (["top", "t", "u"], "top needs one trace, not 2: gotrace top TRACE"),
+        (["top", "--holders", "--by-lock", "t"], ONE_REPORT),
+        (["top", "--wakers", "--preempted", "t"], ONE_REPORT),
+        (["top", "--cum", "--wakeups", "t"], ONE_REPORT),
+        (["top", "-n", "ten", "t"], "top: -n ten: must be a number of rows, 1 or more"),
         (["convert", "t", "-o", "u"], "convert needs --format or --holds: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE"),
     ],
 )

@@ -380,7 +380,8 @@ def test_times_are_cut_exactly(traced, format):
     assert max(ns for ns, *_ in top(trace, "--idle=none", "--from=30ms", "--to=31ms", "--by-thread")) <= 1e6
     for command in ["top", "why"]:
         past = proc.run([GOTRACE, command, "--from=1000", trace])
-        assert past.returncode == 1 and not past.stdout and "--from=1000.0s is after its end: it lasts " in past.stderr
+        assert past.returncode == 1 and not past.stdout and past.stderr.endswith(", and 1000 is 1000.0s\n")
+        assert f"{trace}: --from=1000 is after its end: it lasts " in past.stderr
 
 
 @pytest.mark.measured

@@ -423,6 +423,7 @@ def test_cut(traced, tmp_path, format):
     data = record(traced, format, "rounds").trace.read_bytes()
     cut = tmp_path / "cut"
     at_an_end = checked = 0
+    explained = set()
     for size in range(17, len(data), max(1, len(data) // 60)):
         cut.write_bytes(data[:size])
         fields, kinds, _ = info(cut)
@@ -439,8 +440,14 @@ def test_cut(traced, tmp_path, format):
             if format != "go1.21" and size - lost > 16 and checked < 3:
                 gotools.check(cut)
                 checked += 1
-        proc.run([GOTRACE, "top", cut]).ok()
-    assert at_an_end < 20
+        cut.write_bytes(data[:size])
+        top, why = proc.run([GOTRACE, "top", cut]).ok().stdout, proc.run([GOTRACE, "why", cut])
+        warning = "" if fields["file"] == NO_END else f"The file is cut: its last {lost} of {size} bytes cannot be read"
+        locks = proc.run([GOTRACE, "top", "--holders", cut]).ok().stdout
+        for page in [top, locks, why.stdout][: 2 + (why.returncode == 0)]:
+            assert page.startswith(warning or f"{cut}: "), (size, page[:200])
+        explained.add(bool(warning and why.stdout))
+    assert at_an_end < 20 and True in explained
 
 
 def test_not_a_trace(tmp_path):

@@ -350,6 +350,6 @@ def test_sigkill_leaves_nothing(tmp_path):
 def test_bad_values(traced, value):
     result = traced([PROGRAMS / "threads", "2"], env={"GOTRACE_RING": value}).ok()
     complaint = result.stderr.splitlines()[0]
-    assert complaint.startswith(f"gotrace: GOTRACE_RING={value} is not a time and a size"), result.stderr
+    assert complaint.startswith(f"gotrace: GOTRACE_RING={value} is not a time or a size with a unit: 30s, 64M or 30s,64M; "), result.stderr
     assert complaint.endswith("; using none")
     gotools.check(result.trace)

@@ -268,8 +268,8 @@ def test_a_pipe_is_not_rotated(tmp_path):
 @pytest.mark.parametrize(
     "env, complaint",
     [
-        ({"GOTRACE_ROTATE": "10ms"}, "GOTRACE_ROTATE=10ms is not a time and a size, such as 1h,1G, or one of them; using none"),
-        ({"GOTRACE_ROTATE": "100K"}, "GOTRACE_ROTATE=100K is not a time and a size"),
+        ({"GOTRACE_ROTATE": "10ms"}, "GOTRACE_ROTATE=10ms is not a time or a size with a unit: 1h, 1G or 1h,1G; using none"),
+        ({"GOTRACE_ROTATE": "100K"}, "GOTRACE_ROTATE=100K is not a time or a size with a unit: 1h, "),
         ({"GOTRACE_ROTATE": "1h", "GOTRACE_KEEP": "-1"}, "GOTRACE_KEEP=-1 is not a number up to 10000; using 0"),
         ({"GOTRACE_ROTATE": "1h", "GOTRACE_RING": "1M"}, "GOTRACE_ROTATE: not with GOTRACE_RING"),
         ({"GOTRACE_KEEP": "3"}, "GOTRACE_KEEP: nothing is removed without GOTRACE_ROTATE"),

@@ -831,7 +831,7 @@ def test_tasks(traced):
     assert report["slow"]["ns"] == report["most_ns"] * report["slow_times"]  # one of five
     assert 'task "request", 5 times: p50 ' in page(trace, "--task=request")
     error = proc.run([GOTRACE, "why", "--task=no such", trace])
-    assert error.returncode == 1 and 'no task called no such begins and ends in it' in error.stderr
+    assert error.returncode == 1 and error.stderr.endswith("no task called no such begins and ends in it; there are: request, query\n"), error
 
 
 # --- what it is about
@@ -899,7 +899,7 @@ def test_thread(traced):
     assert longest_sleep(report)["function"] != "large_part" == longest_sleep(why(trace))["function"]
     assert "(part)\n" in page(trace, "--thread=^part$")
     error = proc.run([GOTRACE, "why", "--thread=^nobody$", trace])
-    assert error.returncode == 1 and "of the threads that --thread names; gotrace info" in error.stderr
+    assert error.returncode == 1 and "no thread has the name, routine or number ^nobody$; gotrace info" in error.stderr
 
 
 def test_short_names(traced, tmp_path):
@@ -1010,8 +1010,11 @@ def test_usage(argv, status):
 
 def test_nothing_recorded_there(traced):
     trace = traced([PROGRAMS / "whys", "settling"]).ok().trace
-    result = proc.run([GOTRACE, "why", "--from=1000", trace])
-    assert result.returncode == 1 and "--from=1000.0s is after its end" in result.stderr
+    result = proc.run([GOTRACE, "why", "--from=5m", trace])
+    assert result.returncode == 1 and re.search(r": --from=5m is after its end: it lasts \S+, and 5m is 300\.0s\n$", result.stderr)
+    result = proc.run([GOTRACE, "why", "--task=x", trace])
+    said = f"no task is annotated in it (gotrace_annotations(3)); gotrace why {trace} is about the whole run"
+    assert (result.returncode, result.stderr) == (1, f"gotrace: {trace}: {said}\n")
 
 
 def test_cut_file(traced, tmp_path):

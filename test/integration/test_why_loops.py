@@ -91,7 +91,7 @@ def test_read_as(traced):
     report = why(trace, "--as=server")
     assert report["read_as"] == "server" and report["pieces"] and "false_idle" not in {f["finding"] for f in report["findings"]}
     error = proc.run([proc.ROOT / "build/gotrace", "why", "--as=x", trace])
-    assert error.returncode == 2 and "--as=x: server or batch" in error.stderr
+    assert error.returncode == 2 and "--as=x: must be server or batch" in error.stderr
 
 
 def slept_ms(text):

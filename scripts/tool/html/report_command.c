@@ -337,7 +337,7 @@ static void read_options(int argc, char **argv)
         case 'o': report.output = optarg; break;
         case 'a':
             if (strcmp(optarg, "server") != 0 && strcmp(optarg, "batch") != 0)
-                gt_fail(GT_EXIT_USAGE, "--as=%s: server or batch", optarg);
+                gt_fail(GT_EXIT_USAGE, "--as=%s: must be server or batch", optarg);
             snprintf(as, sizeof as, "--as=%s", optarg);
             report.as = as;
             break;

@@ -85,6 +85,19 @@ void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace)
     gt_idle_decide(trace);
 }
 
+const char *gt_cut_words(const struct gt_trace *trace)
+{
+    static char text[320];
+    if (!trace->lost)
+        return "";
+    snprintf(text, sizeof text,
+             "The file is cut: its last %llu of %zu bytes cannot be read, and what followed is\n"
+             "missing. All below is about the beginning only. If it is a copy, copy it again; if\n"
+             "the program was killed, gotrace recover makes the trace of its .live file.\n\n",
+             (unsigned long long)trace->lost, trace->size);
+    return text;
+}
+
 void gt_print_thread(const struct gt_thread_state *t)
 {
     if (t->thread != GT_NO_THREAD)

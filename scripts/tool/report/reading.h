@@ -19,5 +19,8 @@ void gt_show_doing(const struct gt_trace *trace, const char *what);
  */
 void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace);
 
+/* What a report says first if the file is cut, as lines; "": it is not. Valid for one call. */
+const char *gt_cut_words(const struct gt_trace *trace);
+
 /* Prints a thread: its number, its own name, its routine. */
 void gt_print_thread(const struct gt_thread_state *t);

@@ -60,7 +60,7 @@ static void read_frames(const char *text)
     char *end;
     unsigned long n = strtoul(text, &end, 10);
     if (*end || *text < '1' || *text > '9' || n > 64)
-        gt_fail(GT_EXIT_USAGE, "--frames=%s: a number of callers from 1 to 64", text);
+        gt_fail(GT_EXIT_USAGE, "--frames=%s: must be a number of callers from 1 to 64", text);
     gt_place_frames = (unsigned)n;
 }
 
@@ -69,7 +69,7 @@ size_t gt_read_rows(const char *command, const char *value)
     char *end;
     unsigned long n = strtoul(value, &end, 10);
     if (*end || *value < '1' || *value > '9')
-        gt_fail(GT_EXIT_USAGE, "%s: -n %s: a number of rows from 1 on", command, value);
+        gt_fail(GT_EXIT_USAGE, "%s: -n %s: must be a number of rows, 1 or more", command, value);
     return n;
 }
 
@@ -223,6 +223,20 @@ bool gt_select_named(const struct gt_thread_state *t)
            regexec(&wanted.thread_pattern, t->routine, 0, NULL, 0) == 0;
 }
 
+bool gt_select_names_none(const struct gt_threads *threads)
+{
+    const char *path = threads->trace->path;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        if (gt_select_named(t))
+            return false;
+    }
+    if (!wanted.thread)
+        return false;
+    gt_say("%s: no thread has the name, routine or number %s; gotrace info %s lists them", path,
+           wanted.thread, gt_to_type(path));
+    return true;
+}
+
 void gt_select_prepare(const char *path)
 {
     if (!wanted.thread && !wanted.task)
@@ -231,15 +245,9 @@ void gt_select_prepare(const char *path)
     struct gt_threads threads = {.event = wanted.task ? note_event : NULL};
     gt_open_trace(&trace, path);
     gt_threads_read(&threads, &trace);
-    bool any = false;
-    for (const struct gt_thread_state *t = threads.first; t; t = t->next) {
-        bool named = gt_select_named(t);
-        any |= named;
-        *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = named ? 2 : 1;
-    }
-    if (wanted.thread && !any)
-        gt_say("%s: no thread has the name, routine or number %s; gotrace info %s lists them", path,
-               wanted.thread, gt_to_type(path));
+    for (const struct gt_thread_state *t = threads.first; t; t = t->next)
+        *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = gt_select_named(t) ? 2 : 1;
+    gt_select_names_none(&threads);
     if (wanted.task)
         keep_stretches(trace.ns);
     if (wanted.task && !wanted.stretches)
@@ -256,8 +264,7 @@ bool gt_select_thread(const struct gt_thread_state *t)
 void gt_select_check(const struct gt_trace *trace)
 {
     if (wanted.from && wanted.from >= trace->ns)
-        gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s", trace->path,
-                gt_duration(wanted.from), gt_duration(trace->ns));
+        gt_fail_late(trace->path, wanted.from, trace->ns);
 }
 
 static bool matches(const struct gt_callers *stack)

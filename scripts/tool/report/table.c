@@ -315,6 +315,7 @@ void gt_report_end(void)
 
 void gt_report_title(const struct gt_threads *threads)
 {
+    gt_report_words("%s", gt_cut_words(threads->trace));
     gt_report_words("%s: %s, %s; ", gt_printable(threads->trace->path),
                     gt_duration(threads->trace->ns), gt_count(threads->n, "thread"));
 }

@@ -18,7 +18,8 @@ extern bool gt_report_json;
 void gt_report_begin(const struct gt_threads *threads);
 void gt_report_end(void);
 
-/* Text only: "t.out: 1.5s, 4 threads; "; and any other words between rows. */
+/* Text only: "t.out: 1.5s, 4 threads; ", after a warning if the file is cut; and any other words
+ * between rows. */
 void gt_report_title(const struct gt_threads *threads);
 void gt_report_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

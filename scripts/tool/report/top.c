@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void help(void)
 {
@@ -56,6 +57,7 @@ static void help(void)
 /* The report that the options ask for; `top` has the rest of them. */
 struct wanted {
     bool holders, by_lock, wakeups;
+    unsigned reports; /* bits: the options that were given of those of which one is allowed */
     struct gt_top top;
 };
 
@@ -102,8 +104,11 @@ static void read_options(struct wanted *wanted, int argc, char **argv)
                                           {"help", no_argument, NULL, 'h'},
                                           GT_SELECT_OPTIONS,
                                           {0}};
+    static const char reports[] = "tcwlobu";
     struct gt_top *top = &wanted->top;
     for (int c; (c = gt_option(argc, argv, "n:h", longs)) != -1;) {
+        const char *report = memchr(reports, c, sizeof reports - 1);
+        wanted->reports |= report && c < GT_OPTION_FRAMES ? 1u << (report - reports) : 0;
         switch (c) {
         case 't': top->by_thread = true; break;
         case 'c': top->cumulative = true; break;
@@ -133,9 +138,9 @@ static void read_options(struct wanted *wanted, int argc, char **argv)
 static void check(const struct wanted *wanted)
 {
     const struct gt_top *top = &wanted->top;
-    if (top->by_thread + top->cumulative + top->wakers + wanted->holders + wanted->wakeups > 1)
-        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers, --preempted, --holders, "
-                               "--by-lock and --wakeups");
+    if (wanted->reports & (wanted->reports - 1)) /* more than one bit */
+        gt_fail(GT_EXIT_USAGE, "top: only one of --by-thread, --cum, --wakers, --preempted, "
+                               "--holders, --by-lock and --wakeups");
     if (top->cpu &&
         (top->wakers || wanted->holders || wanted->wakeups || top->kinds != GT_KINDS_USUAL))
         gt_fail(GT_EXIT_USAGE,

@@ -15,7 +15,6 @@
 
 #include "encoder/read/need.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -224,9 +223,6 @@ static void print_totals(const struct gt_top *top)
     gt_report_number(top->cpu ? "samples" : "count", n);
     if (!top->cpu)
         gt_report_number(top->preempted ? "no_cpu_ns" : "total_ns", top->all.ns);
-    if (t->lost)
-        gt_report_words("(The file is cut: what its last %" PRIu64 " bytes say is not counted.)\n",
-                        t->lost);
 }
 
 void gt_top_print(struct gt_top *top)

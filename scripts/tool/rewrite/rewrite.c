@@ -280,8 +280,7 @@ void gt_rewrite(struct gt_rewrite *r)
     if (to_end && !trace.events)
         gt_fail(GT_EXIT_FAILED, "%s: no event is recorded in it", trace.path);
     if (to_end && trace.ns < r->from)
-        gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s", trace.path,
-                gt_duration(r->from), gt_duration(trace.ns));
+        gt_fail_late(trace.path, r->from, trace.ns);
     if (to_end)
         tell_end(&trace, !r->from && !r->threads);
     gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);

@@ -362,8 +362,9 @@ static _Noreturn void fail_empty(const struct gt_why *why, uint64_t to)
         gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(why->from),
                 gt_duration(to));
     if (why->from >= trace->ns)
-        gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s", trace->path,
-                gt_duration(why->from), gt_duration(trace->ns));
+        gt_fail_late(trace->path, why->from, trace->ns);
+    if (gt_select_any() && gt_select_names_none(&why->graph.threads))
+        exit(GT_EXIT_FAILED);
     gt_fail(GT_EXIT_FAILED,
             "%s: nothing is recorded in that time%s; gotrace info %s lists its threads",
             trace->path, gt_select_any() ? " of the threads that --thread names" : "", path);

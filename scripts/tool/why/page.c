@@ -720,6 +720,7 @@ static char *without_names(const struct gt_why *why)
 static void print_page(struct gt_why *why, const char *nameless)
 {
     const struct gt_trace *trace = &why->graph.trace;
+    fputs(gt_cut_words(trace), stdout);
     if (why->task) {
         print_tasks(why);
         return;
@@ -731,9 +732,6 @@ static void print_page(struct gt_why *why, const char *nameless)
         printf(" from %s on, of %s", gt_duration(why->from), gt_duration(trace->ns));
     printf(", %s, %.2f running on average\n", gt_count(why->graph.threads.n, "thread"),
            why->survey.total[GT_BAND_RUNNING]);
-    if (trace->lost)
-        printf("(The file is cut: what its last %" PRIu64 " bytes say is not counted.)\n",
-               trace->lost);
     print_standstill(why);
     print_findings(why);
     print_loops(why);

@@ -5,6 +5,7 @@
 
 #include "encoder/read/need.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,32 @@ static uint64_t add_paths(struct gt_path *path, struct gt_sections *sections,
     return end - first;
 }
 
+/* Ends the program: there is no such task. Names a few others. */
+static _Noreturn void fail_none(const struct gt_graph *graph, const char *name)
+{
+    enum { MOST = 5 };
+    const char *path = graph->trace.path, *names[MOST];
+    char others[1024] = "";
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < graph->tasks && n < MOST && used < sizeof others; i++) {
+        const char *other = graph->task[i].name;
+        bool known = !graph->task[i].ended || strcmp(other, name) == 0;
+        for (size_t k = 0; k < n; k++)
+            known |= strcmp(names[k], other) == 0;
+        if (known)
+            continue;
+        used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", n ? ", " : "", other);
+        names[n++] = other;
+    }
+    if (!graph->tasks)
+        gt_fail(GT_EXIT_FAILED,
+                "%s: no task is annotated in it (gotrace_annotations(3)); gotrace "
+                "why %s is about the whole run",
+                path, gt_to_type(path));
+    gt_fail(GT_EXIT_FAILED, "%s: no task called %s begins and ends in it%s%s", path, name,
+            n ? "; there are: " : "", others);
+}
+
 void gt_tasks_find(struct gt_tasks *tasks, struct gt_sections *sections, const char *name,
                    uint64_t from, uint64_t to)
 {
@@ -45,8 +72,7 @@ void gt_tasks_find(struct gt_tasks *tasks, struct gt_sections *sections, const c
             task[n++] = t;
     }
     if (!n)
-        gt_fail(GT_EXIT_FAILED, "%s: no task called %s begins and ends in it", graph->trace.path,
-                name);
+        fail_none(graph, name);
     qsort(task, n, sizeof(void *), by_length);
     size_t middle = n / 2, last = n - 1 - n / 100, spread = n / 20 < PATHS_MOST / 2 ? n / 20 : 50;
     tasks->n = n;

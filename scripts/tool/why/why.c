@@ -58,7 +58,7 @@ static enum gt_as read_as(const char *value)
         return GT_AS_SERVER;
     if (strcmp(value, "batch") == 0)
         return GT_AS_BATCH;
-    gt_fail(GT_EXIT_USAGE, "--as=%s: server or batch", value);
+    gt_fail(GT_EXIT_USAGE, "--as=%s: must be server or batch", value);
 }
 
 /* Writes the page to a file. What prints it takes the stream `stdout`, which glibc lets be set. */
