@@ -98,7 +98,7 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
     *p++ = (uint8_t)(s->kind | (s->ended ? ENDED : 0) | (waker ? HAS_WAKER : 0) |
                      (lock ? HAS_LOCK : 0) | (cpu ? HAS_P : 0) | (s->kept ? KEPT : 0));
     p = gt_varint_put(p, s->to - s->from);
-    p = gt_varint_put(p, s->spot);
+    p = gt_varint_put(p, (uint64_t)s->spot << 1 | s->anew);
     if (waker) {
         p = gt_varint_put(p, s->by);
         p = gt_varint_put(p, s->waker);
@@ -132,7 +132,9 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
         s->ended = head & ENDED;
         s->kept = head & KEPT;
         s->relocks = s->told = s->slot = s->guessed = s->ending = false;
-        s->spot = (uint32_t)gt_varint_get(&p, end);
+        uint64_t spot = gt_varint_get(&p, end);
+        s->spot = (uint32_t)(spot >> 1);
+        s->anew = spot & 1;
         s->by = waker ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
         s->waker = waker ? (uint32_t)gt_varint_get(&p, end) : 0;
         s->lock = lock ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
@@ -448,6 +450,7 @@ static void add_span(void *arg, const struct gt_span *span)
         step.lock = lock_number(graph, span->wanted->lock);
         step.owner = owner && owner != span->thread ? owner->number : GT_NOBODY;
         step.kept = span->wanted->kept && !span->again;
+        step.anew = !span->again && gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_CONDITION;
     }
     settle(graph, lane, span->stack, yields && strcmp(span->thread->reason, GT_YIELDS_TEXT) == 0);
     step.spot = spot_number(

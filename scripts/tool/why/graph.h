@@ -37,6 +37,7 @@ struct gt_step {
     uint64_t from, to; /* ns since the trace began */
     enum gt_kind kind;
     bool ended;     /* false: the end of the trace cuts it */
+    bool anew;      /* a wait at a condition variable begins: it is no part of the one before */
     bool kept;      /* it waits again at a condition variable, and has kept the mutex since */
     bool relocks;   /* after a wake-up it waits for `lock`: see relock.h */
     bool told;      /* with relocks: events tell that wait, as one for a condition variable */

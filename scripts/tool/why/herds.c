@@ -82,7 +82,7 @@ static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, u
         if (s->spot != spot)
             continue;
         bool waits = s->kind == GT_SYNC && !s->relocks;
-        if (waits && since && s->from > since) {
+        if (waits && since && s->anew) {
             herd->wakes++;
             herd->vain += s->kept && !posted(posts, thread, since, s->from);
         }

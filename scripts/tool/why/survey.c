@@ -25,7 +25,7 @@ struct look {
     uint32_t thread;
     struct gt_pool *pool;
     struct gt_rounds rounds; /* of the thread */
-    struct gt_memo feeders, groups, resting, feeding;
+    struct gt_memo feeders, groups, times, resting, feeding;
     size_t grouped, counted;
     uint32_t woken_at; /* the spot of the thread's last wait for a signal, if a thread ended it */
     double per_ns;     /* columns */
@@ -66,13 +66,17 @@ static bool is_signalled(const struct gt_graph *graph, const struct gt_step *s)
     return s->waker && strstr(gt_leaf_of(graph->stack[s->waker]), "_signal");
 }
 
-/* Counts the threads that one thread wakes at one time. */
+/*
+ * Counts the threads that one thread wakes at one time. A thread that is woken twice in that time
+ * was woken by two broadcasts.
+ */
 static void note_group(struct look *l, struct gt_place_waits *p, const struct gt_step *s)
 {
     uint64_t at = is_signalled(l->sections->graph, s) ? s->to : s->to / TOGETHER_NS;
     uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), at);
-    p->groups += gt_need_new(&l->groups, key);
-    p->woken += gt_need_new(&l->groups, gt_hash_mix(key, l->thread + 1u));
+    uint64_t *times = gt_need(gt_memo_at(&l->times, gt_hash_mix(key, l->thread)));
+    p->groups += gt_need_new(&l->groups, gt_hash_mix(key, ++*times));
+    p->woken++;
     l->grouped++;
 }
 
@@ -96,7 +100,7 @@ enum gt_round gt_rounds_next(struct gt_rounds *r, const struct gt_graph *graph,
     if (band == GT_BAND_RUNNING || band == GT_BAND_CALLS)
         r->between += gives(graph, s) ? SHORT_NS : s->to - s->from;
     bool waits = band == GT_BAND_LOCKS || band == GT_BAND_OTHER;
-    if (waits && r->spot == s->spot && !r->between)
+    if (waits && r->spot == s->spot && !r->between && !s->anew)
         return GT_GOES_ON;
     if (!waits || gt_graph_is_gil_wait(graph, s))
         return GT_ELSEWHERE;
@@ -374,6 +378,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
         v->total[i] /= GT_COLUMNS;
     gt_memo_free(&l.feeders);
     gt_memo_free(&l.groups);
+    gt_memo_free(&l.times);
     gt_memo_free(&l.resting);
     gt_memo_free(&l.feeding);
 }
