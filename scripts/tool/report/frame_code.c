@@ -188,9 +188,10 @@ void gt_frames_rule(unsigned kinds, const char *pattern, const char *option)
 static void find_root(const char *program)
 {
     static const char *const shared[] = {"", "/usr", "/usr/local"};
-    char *root = gt_need(strdup(program));
-    *strrchr(root, '/') = 0;
-    char *last = strrchr(root, '/');
+    char *root = gt_need(strdup(program)), *last = strrchr(root, '/');
+    if (last) /* in a damaged trace there is none */
+        *last = 0;
+    last = strrchr(root, '/');
     if (last && (strcmp(last, "/bin") == 0 || strcmp(last, "/sbin") == 0))
         *last = 0;
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {

@@ -371,6 +371,7 @@ void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t
 {
     static const struct gt_drain_config names = {.resolve = resolve};
     gt_format = format;
+    gt_origin_use(NULL);
     gt_clock_use_ns();
     gt_merge_be_lenient();
     gt_frames_init(&names);

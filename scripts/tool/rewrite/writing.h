@@ -35,7 +35,8 @@ void gt_writing_from(struct gt_writing_source *source);
 /* Forgets what is known of the source: its texts and stacks may be freed. */
 void gt_writing_forget(struct gt_writing_source *source);
 
-/* Sets the origin of the recording; NULL: not known. Before the first generation ends. */
+/* Sets the origin of the recording; NULL, and without a call: not known. Before the first
+ * generation ends. */
 void gt_writing_set_origin(const struct gt_origin *origin);
 
 /* Sets the setup of the recording (setup.h); NULL: not known. Before the first generation ends. */
