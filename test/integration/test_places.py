@@ -131,12 +131,12 @@ def libcxx(tmp_path_factory):
     """Flags for the libc++ of clang's version, unpacked: its package does not go with libunwind-dev, which we are built with."""
     root = tmp_path_factory.mktemp("libcxx")
     version = proc.run(["clang++", "-dumpversion"]).ok().stdout.split(".")[0]
-    names = [name.format(version) for name in ("libc++-{}-dev", "libc++1-{}", "libc++abi-{}-dev", "libc++abi1-{}")]
+    names = [name.format(version) for name in ("libc++-{}-dev", "libc++1-{}", "libc++abi-{}-dev", "libc++abi1-{}", "libunwind-{}")]
     proc.run(["apt-get", "-o", "APT::Sandbox::User=root", "download", *names], cwd=root, timeout=120).ok()
     for package in root.glob("*.deb"):
         proc.run(["dpkg-deb", "-x", package, root]).ok()
     llvm = root / f"usr/lib/llvm-{version}"
-    return ["-nostdinc++", "-isystem", llvm / "include/c++/v1", "-nostdlib++", f"-L{llvm}/lib", f"-Wl,-rpath,{llvm}/lib", "-lc++", "-lc++abi"]
+    return ["-nostdinc++", "-isystem", llvm / "include/c++/v1", "-nostdlib++", f"-L{llvm}/lib", "-Wl,--disable-new-dtags", f"-Wl,-rpath,{llvm}/lib", "-lc++", "-lc++abi"]
 
 
 @pytest.mark.foreign
