@@ -1049,7 +1049,7 @@ def test_a_lock_of_python_held_while_another_thread_is_asked(traced):
     assert abs(network - asked) < 0.08 * asked and no_cpu < 0.2 * took, (network, no_cpu, asked, took)
     assert not any(row["function"] == "rate_server" and row["kind"] == "network" for row in report["path"]["rows"]), report["path"]["rows"]
     (lock,) = [f["text"] for f in report["findings"] if f["finding"] == "lock_held_across_io"]
-    assert re.match(r"Lock held across I/O: \S+, taken in get_rate, .*\n?.*mostly in\n  recv <- fetch_rate \(rates.py:26\)", lock), lock
+    assert re.match(r"Lock held across I/O: \S+, taken in get_rate, .*\n?.*mostly in\n  recv <- fetch_rate \(rates.py:27\)", lock), lock
 
 
 @pytest.mark.measured
