@@ -20,38 +20,23 @@
 enum { SHORT_NS = 10000 };
 
 /*
- * How long a lock is hot after a wait, at least and at most. Noting holds for so long costs little
- * compared with the wait.
+ * How long a lock is hot after a wait of SHORT_NS or more, at most. A wait that is shorter explains
+ * nothing that a hold's log could add to. If the lock itself does not name its holder, it is hot
+ * for HOT_MIN_NS from the beginning of any wait, so that the next wait's holder is known.
  */
 #define HOT_MIN_NS UINT64_C(10000000)
 #define HOT_MAX_NS UINT64_C(10000000000)
 enum { HOT_TIMES = 1000 };
 
-/*
- * The heat of a slot's locks. Each slot has a cache line of its own, as all CPUs use a contended
- * lock. If a holder has not noted when its hold began, the record of the first waiter tells since
- * when there was one.
- */
-static struct heat {
-    _Alignas(64) _Atomic uint64_t until; /* until when the slot's locks are hot */
-    _Atomic uint64_t since;              /* when the first waiter began to wait for `lock` */
-    _Atomic(const void *) lock;          /* which `owner` holds */
-    _Atomic uint32_t owner; /* the kernel's number of a thread; 0: there is no record */
-    _Atomic uint32_t epoch; /* how often the slot cooled: older holds may be over */
-} heats[GT_REGISTRY_SLOTS] GT_SPARSE;
+struct gt_heat gt_heats[GT_REGISTRY_SLOTS] GT_SPARSE;
 enum { CLAIMED = GT_HOLDER_SELF }; /* a thread is writing the record */
-
-static struct heat *heat_of(const void *lock)
-{
-    return &heats[gt_registry_slot(lock)];
-}
 
 /*
  * Records the first waiter and its lock's holder. The owner may have given the lock up by now, or
  * may have taken it again. So the time is set only if the thread still holds the lock when the
  * record stands: from then on the wait is for this hold. A record without a time says nothing.
  */
-static void note_waiter(struct heat *h, enum gt_lock_kind kind, const void *lock, uint32_t owner)
+static void note_waiter(struct gt_heat *h, enum gt_lock_kind kind, const void *lock, uint32_t owner)
 {
     uint32_t nobody = 0;
     if (owner == GT_HOLDER_UNKNOWN || owner >= GT_HOLDER_READERS ||
@@ -68,7 +53,7 @@ static void note_waiter(struct heat *h, enum gt_lock_kind kind, const void *lock
         atomic_compare_exchange_strong(&h->owner, &owner, 0);
 }
 
-static void heat_until(struct heat *h, uint64_t until)
+static void heat_until(struct gt_heat *h, uint64_t until)
 {
     if (atomic_load_explicit(&h->until, memory_order_relaxed) < until)
         atomic_store_explicit(&h->until, until, memory_order_relaxed);
@@ -82,8 +67,9 @@ static void set_hot(const void *lock)
 
 void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32_t owner)
 {
-    struct heat *h = heat_of(lock);
-    heat_until(h, now + gt_clock_units(HOT_MIN_NS));
+    struct gt_heat *h = gt_heat_of(lock);
+    bool names_holder = kind == GT_LOCK_MUTEX || kind == GT_LOCK_RWLOCK;
+    heat_until(h, names_holder ? now : now + gt_clock_units(HOT_MIN_NS));
     set_hot(lock);
     note_waiter(h, kind, lock, owner);
 }
@@ -91,18 +77,10 @@ void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32
 void gt_hot_waited(const void *lock, uint64_t since, uint64_t until)
 {
     uint64_t most = gt_clock_units(HOT_MAX_NS), units = until > since ? until - since : 0;
-    heat_until(heat_of(lock), until + (units < most / HOT_TIMES ? units * HOT_TIMES : most));
+    if (units < gt_clock_units(SHORT_NS))
+        return;
+    heat_until(gt_heat_of(lock), until + (units < most / HOT_TIMES ? units * HOT_TIMES : most));
     set_hot(lock);
-}
-
-static bool is_waited_for(struct heat *h, const void *lock, uint32_t tid)
-{
-    /*
-     * seq_cst: this load must not move before the release of the lock, as an acquire load might.
-     * Pairs with note_waiter.
-     */
-    return atomic_load(&h->owner) == tid &&
-           atomic_load_explicit(&h->lock, memory_order_relaxed) == lock;
 }
 
 /*
@@ -111,9 +89,9 @@ static bool is_waited_for(struct heat *h, const void *lock, uint32_t tid)
  */
 static uint64_t waited_since(const void *lock, uint32_t tid)
 {
-    struct heat *h = heat_of(lock);
+    struct gt_heat *h = gt_heat_of(lock);
     uint32_t owner = tid;
-    if (!is_waited_for(h, lock, tid))
+    if (!gt_hot_is_waited_for(lock, tid))
         return 0;
     uint64_t since = atomic_load_explicit(&h->since, memory_order_relaxed);
     return atomic_compare_exchange_strong(&h->owner, &owner, 0) ? since : 0;
@@ -121,7 +99,7 @@ static uint64_t waited_since(const void *lock, uint32_t tid)
 
 static void cool(const void *lock, uint64_t now)
 {
-    struct heat *h = heat_of(lock);
+    struct gt_heat *h = gt_heat_of(lock);
     _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
     if (gt_registry_waits(lock) || now <= atomic_load_explicit(&h->until, memory_order_relaxed))
         return;
@@ -138,7 +116,7 @@ void gt_hot_cool(const void *lock)
 
 void gt_hot_reset(void)
 {
-    for (struct heat *h = heats; h < heats + GT_REGISTRY_SLOTS; h++) {
+    for (struct gt_heat *h = gt_heats; h < gt_heats + GT_REGISTRY_SLOTS; h++) {
         atomic_fetch_add(&h->epoch, 1);
         atomic_store(&h->owner, 0);
     }
@@ -159,7 +137,8 @@ static struct gt_hold *find(struct gt_holds *holds, const void *lock)
 /* Whether the hold may be over: after its lock has cooled, no unlock reports the end of a hold. */
 static bool is_over(const struct gt_hold *hold)
 {
-    return hold->epoch != atomic_load_explicit(&heat_of(hold->lock)->epoch, memory_order_relaxed);
+    return hold->epoch !=
+           atomic_load_explicit(&gt_heat_of(hold->lock)->epoch, memory_order_relaxed);
 }
 
 static struct gt_hold *any(struct gt_holds *holds)
@@ -189,40 +168,20 @@ static void keep_light(struct gt_holds *holds)
     light->lock = NULL;
 }
 
-/*
- * Notes an untimed hold. A signal handler's hold may come in between: then the log names no place,
- * rather than a wrong one.
- */
-static bool take_lightly(struct gt_thread *t, const void *lock, const void *pc)
-{
-    struct gt_light_hold *light = &t->holds.light;
-    struct heat *h = heat_of(lock);
-    if (light->lock || t->holds.in_use || t->inside || is_waited_for(h, lock, t->w.m))
-        return false;
-    light->epoch = atomic_load_explicit(&h->epoch, memory_order_relaxed);
-    light->lock = lock;
-    atomic_signal_fence(memory_order_seq_cst);
-    light->pc = (uintptr_t)pc;
-    return true;
-}
-
 uint64_t gt_hot_since(void)
 {
-    enum { BRIEF = 64, EVERY = 16 };
-    struct gt_thread *t = gt_self;
-    bool look = !t || t->holds.brief < BRIEF || ++t->holds.brief % EVERY == 0;
-    return look ? gt_clock_now() : 0;
+    return gt_hot_times() ? gt_clock_now() : 0;
 }
 
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc)
 {
-    if (!since && gt_self && take_lightly(gt_self, lock, pc))
+    if (!since && gt_hot_takes(lock, pc))
         return;
     struct gt_thread *t = gt_muted() ? NULL : gt_thread_enter();
     if (!t)
         return;
     keep_light(&t->holds);
-    uint32_t epoch = atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&gt_heat_of(lock)->epoch, memory_order_relaxed);
     waited_since(lock, t->w.m); /* forget a wait for an earlier hold */
     struct gt_hold *hold = find(&t->holds, lock);
     hold = hold ? hold : any(&t->holds);
@@ -328,22 +287,13 @@ static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *ho
     cool(hold->lock, until);
 }
 
-bool gt_hot_passes(const void *lock)
-{
-    struct gt_thread *t = gt_self;
-    if (!t || t->holds.light.lock != lock || is_waited_for(heat_of(lock), lock, t->w.m))
-        return false;
-    t->holds.light.lock = NULL;
-    return true;
-}
-
 bool gt_hot_until(const void *lock, uint64_t *until)
 {
     struct gt_thread *t = gt_self;
     if (!t || gt_hot_passes(lock))
         return false;
     const struct gt_hold *hold = find(&t->holds, lock);
-    bool awaited = is_waited_for(heat_of(lock), lock, t->w.m);
+    bool awaited = gt_hot_is_waited_for(lock, t->w.m);
     *until = awaited || (hold && hold->since) ? gt_clock_now() : 0;
     return hold || awaited;
 }

@@ -1,9 +1,9 @@
 /*
- * Hold times of contended locks. A lock is hot for a while after a thread had to wait for it: 1,000
- * times the length of that wait. Threads note how long they hold hot locks, and where they took
- * them. A hold of GOTRACE_HOLD_MIN leaves a log on the holder's row, such as "[held cache_lock,
- * taken in commit] 31.25ms, of it 29.01ms in fsync". So does a hold of 10 us whose end lets a
- * waiter in.
+ * Hold times of contended locks. A lock is hot while a thread waits for it, and for a while after a
+ * wait of 10 us or more: 1,000 times the length of that wait. Threads note how long they hold hot
+ * locks, and where they took them. A hold of GOTRACE_HOLD_MIN leaves a log on the holder's row,
+ * such as "[held cache_lock, taken in commit] 31.25ms, of it 29.01ms in fsync". So does a hold of
+ * 10 us whose end lets a waiter in.
  *
  * Each thread keeps its holds to itself. Threads share only a bit in a word that every unlock reads
  * anyway (gt_registry_count). The locks of a slot have that bit in common: a lock that is taken for
@@ -15,11 +15,28 @@
  */
 #pragma once
 
-#include "holds.h"
 #include "owner.h"
 #include "registry.h"
 
-struct gt_thread;
+#include "preload/life/thread.h"
+
+/*
+ * The heat of a slot's locks. Each slot has a cache line of its own, as all CPUs use a contended
+ * lock. If a holder has not noted when its hold began, the record of the first waiter tells since
+ * when there was one.
+ */
+extern struct gt_heat {
+    _Alignas(64) _Atomic uint64_t until; /* until when the slot's locks are hot */
+    _Atomic uint64_t since;              /* when the first waiter began to wait for `lock` */
+    _Atomic(const void *) lock;          /* which `owner` holds */
+    _Atomic uint32_t owner; /* the kernel's number of a thread; 0: there is no record */
+    _Atomic uint32_t epoch; /* how often the slot cooled: older holds may be over */
+} gt_heats[GT_REGISTRY_SLOTS];
+
+static inline struct gt_heat *gt_heat_of(const void *lock)
+{
+    return &gt_heats[gt_registry_slot(lock)];
+}
 
 /* A thread begins to wait for the lock at `now`. owner: what gt_owner_of has returned for it. */
 void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32_t owner);
@@ -45,11 +62,70 @@ uint64_t gt_hot_since(void);
  */
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc);
 
+/* Whether another thread waits for the hold that the thread has, or has just given up. */
+static inline bool gt_hot_is_waited_for(const void *lock, uint32_t tid)
+{
+    /*
+     * seq_cst: this load must not move before the release of the lock, as an acquire load might.
+     * Pairs with note_waiter.
+     */
+    struct gt_heat *h = gt_heat_of(lock);
+    return atomic_load(&h->owner) == tid &&
+           atomic_load_explicit(&h->lock, memory_order_relaxed) == lock;
+}
+
+/* Whether the caller's next hold of a hot lock is to be timed: each, or one of many brief ones. */
+static inline bool gt_hot_times(void)
+{
+    enum { BRIEF = 64, EVERY = 64 };
+    struct gt_thread *t = gt_self;
+    return !t || t->holds.brief < BRIEF || ++t->holds.brief % EVERY == 0;
+}
+
 /*
- * The caller is about to give the lock up. true: there is nothing to log of its hold, as of most;
- * the hold is forgotten.
+ * The way of a light hold, which is not timed. The caller notes the hold before it tries to take
+ * the hot lock, so that the note makes no hold longer. After the release it looks whether a thread
+ * waited.
+ *
+ * - takes: false: gt_hot_taken must note the hold, if the caller gets the lock.
+ * - takes_not: the try was in vain, or the caller had the lock before.
+ * - is_light: the caller has the lock, by such a note.
+ * - passes: the caller gives the lock up, or has just done so. true: there is nothing to log of its
+ *   hold, as of most; the hold is forgotten.
  */
-bool gt_hot_passes(const void *lock);
+static inline bool gt_hot_takes(const void *lock, const void *pc)
+{
+    struct gt_thread *t = gt_self;
+    struct gt_light_hold *light = t ? &t->holds.light : NULL;
+    if (!t || light->lock || t->holds.in_use || t->inside || gt_hot_is_waited_for(lock, t->w.m))
+        return false;
+    /* A signal handler's hold may come in between: then no place is named, rather than a wrong one.
+     */
+    light->epoch = atomic_load_explicit(&gt_heat_of(lock)->epoch, memory_order_relaxed);
+    light->lock = lock;
+    atomic_signal_fence(memory_order_seq_cst);
+    light->pc = (uintptr_t)pc;
+    return true;
+}
+
+static inline bool gt_hot_is_light(const void *lock)
+{
+    return gt_self && gt_self->holds.light.lock == lock;
+}
+
+static inline void gt_hot_takes_not(const void *lock)
+{
+    if (gt_hot_is_light(lock))
+        gt_self->holds.light.lock = NULL;
+}
+
+static inline bool gt_hot_passes(const void *lock)
+{
+    if (!gt_hot_is_light(lock) || gt_hot_is_waited_for(lock, gt_self->w.m))
+        return false;
+    gt_self->holds.light.lock = NULL;
+    return true;
+}
 
 /*
  * The caller is about to give the lock up, and gt_hot_passes is false or was not asked. true: the

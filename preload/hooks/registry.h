@@ -57,6 +57,12 @@ static inline bool gt_registry_any(const void *addr)
            0;
 }
 
+static inline bool gt_registry_is_kept(const void *addr)
+{
+    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) &
+           GT_REGISTRY_KEPT;
+}
+
 /* The number of waiters at the address and at the other addresses of its slot. */
 static inline uint32_t gt_registry_waits(const void *addr)
 {

@@ -131,18 +131,16 @@ struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mut
     return end;
 }
 
-static void note(pthread_mutex_t *mutex, uint64_t since, const void *pc)
+/* Whether the caller has taken the recursive mutex before. */
+static bool is_nested(const pthread_mutex_t *mutex)
 {
-    bool again =
-        gt_glibc_mutex_type(mutex) == PTHREAD_MUTEX_RECURSIVE && gt_glibc_mutex_count(mutex) > 1;
-    if (!again)
-        gt_hot_taken(mutex, since, pc);
+    return gt_glibc_mutex_type(mutex) == PTHREAD_MUTEX_RECURSIVE && gt_glibc_mutex_count(mutex) > 1;
 }
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc)
 {
-    if (gt_hot_is(mutex))
-        note(mutex, gt_clock_now(), pc);
+    if (gt_hot_is(mutex) && !is_nested(mutex))
+        gt_hot_taken(mutex, gt_clock_now(), pc);
 }
 
 /*
@@ -175,25 +173,44 @@ static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, c
     return result;
 }
 
-/*
- * Waits briefly before a wait is recorded. Most waits of two threads that contend for a mutex are
- * over before they could be written, and writing causes the next ones. A mutex that becomes free
- * within a fraction of a microsecond is no wait: it is counted, before the thread has the mutex.
- */
-static int lock_soon(pthread_mutex_t *mutex)
+/* Tries to take the mutex, and notes the hold if the mutex is hot. */
+static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex, const void *pc)
 {
-    enum { TURNS = 8 };
-    struct gt_brief_counts *counts = gt_brief_of(mutex);
-    uint64_t since = gt_clock_now(), now = since;
-    for (int i = 0; i < TURNS && gt_glibc_mutex_is_held_alone(mutex); i++) {
-        gt_arch_pause();
-        now = gt_clock_now();
-    }
-    if (counts)
-        gt_brief_add(counts, 1, now - since);
+    bool hot = gt_hot_is(mutex), timed = hot && gt_hot_times();
+    bool noted = hot && !timed && gt_hot_takes(mutex, pc);
     int r = gt_real.pthread_mutex_trylock(mutex);
-    if (counts && r == EBUSY)
-        gt_brief_add(counts, -UINT64_C(1), since - now);
+    if (__builtin_expect(r == 0 && noted == hot && !is_nested(mutex), 1))
+        return 0;
+    if (noted)
+        gt_hot_takes_not(mutex);
+    if (r == 0 && !is_nested(mutex))
+        gt_hot_taken(mutex, timed ? gt_clock_now() : 0, pc);
+    return r == 0 || r == EBUSY ? r : taken(r, mutex, pc);
+}
+
+/*
+ * Waits briefly before a wait is recorded. Most waits of threads that contend for a mutex are over
+ * before they could be written, and writing causes the next ones: a holder that writes holds the
+ * mutex longer. So a mutex that becomes free within two microseconds (four if a wait for it is
+ * being written) is no wait: it is counted, before the thread has the mutex. Between the tries the
+ * thread does not look at the mutex: each look takes its cache line from the holder.
+ */
+static int lock_soon(pthread_mutex_t *mutex, const void *pc)
+{
+    enum { TRIES = 4, TRIES_IF_AWAITED = 8, APART_NS = 500 };
+    struct gt_brief_counts *counts = gt_brief_of(mutex);
+    uint64_t since = gt_clock_now(), now = since, apart = gt_clock_units(APART_NS);
+    uint64_t tries = gt_registry_waits(mutex) ? TRIES_IF_AWAITED : TRIES;
+    int r = EBUSY;
+    for (uint64_t i = 1; i <= tries && r == EBUSY; i++) {
+        for (; now - since < i * apart; now = gt_clock_now())
+            gt_arch_pause();
+        if (counts)
+            gt_brief_add(counts, 1, now - since);
+        r = try_hot(mutex, pc);
+        if (counts && r == EBUSY)
+            gt_brief_add(counts, -UINT64_C(1), since - now);
+    }
     return r;
 }
 
@@ -201,9 +218,9 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, cons
 {
     if (reports_relock(mutex))
         return gt_real.pthread_mutex_lock(mutex);
-    int r = lock_soon(mutex);
+    int r = lock_soon(mutex, pc);
     if (r != EBUSY)
-        return taken(r, mutex, pc);
+        return r;
     struct gt_timeout never = gt_timeout_none();
     GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex, &never);
     r = gt_real.pthread_mutex_lock(mutex);
@@ -214,13 +231,8 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, cons
 
 static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void *pc)
 {
-    int r = gt_real.pthread_mutex_trylock(mutex);
-    if (r == EBUSY)
-        return lock_contended(mutex, pc);
-    if (!is_success(r))
-        return taken(r, mutex, pc);
-    note(mutex, gt_hot_since(), pc);
-    return r;
+    int r = try_hot(mutex, pc);
+    return r == EBUSY ? lock_contended(mutex, pc) : r;
 }
 
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -293,15 +305,26 @@ static bool lets_nobody_in(const pthread_mutex_t *mutex)
     return !waits || (gt_registry_all_woken(mutex) && gt_glibc_mutex_is_held_alone(mutex));
 }
 
+/* The unlock lets nobody in, and nothing is known of the hold but its place: most are such. */
+static bool is_light(const pthread_mutex_t *mutex)
+{
+    return gt_hot_is_light(mutex) && !gt_shared_is_awaited(GT_LOCK_MUTEX, mutex) &&
+           lets_nobody_in(mutex);
+}
+
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
     bool once = gt_glibc_mutex_type(mutex) != PTHREAD_MUTEX_RECURSIVE;
-    if (once && ends_keep(mutex))
+    bool shared = gt_glibc_mutex_is_shared(mutex);
+    if (once && gt_registry_is_kept(mutex) && ends_keep(mutex))
         return gt_real.pthread_mutex_unlock(mutex);
-    bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
-    if (once && !elsewhere && lets_nobody_in(mutex) && gt_hot_passes(mutex))
-        return gt_real.pthread_mutex_unlock(mutex);
+    if (once && is_light(mutex)) {
+        int r = gt_real.pthread_mutex_unlock(mutex);
+        if (!gt_hot_passes(mutex))
+            gt_hot_given_up(hook, mutex, false, gt_clock_now(), shared);
+        return r;
+    }
     struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
     int r = gt_real.pthread_mutex_unlock(mutex);
     if (end.told)
