@@ -245,8 +245,6 @@ size_t gt_run_settings(char *out, size_t size)
  */
 static _Noreturn void fail_not_found(const struct gt_target *target, const char *word)
 {
-    static const char *const of_top[] = {"holders",   "by-lock",   "wakers", "wakeups",
-                                         "preempted", "by-thread", NULL};
     struct stat st;
     struct gt_trace trace;
     const char *begin = "", *meant = NULL;
@@ -257,7 +255,7 @@ static _Noreturn void fail_not_found(const struct gt_target *target, const char 
         begin = "why ", meant = gt_to_type(word);
     else if ((meant = gt_command_meant(word)))
         begin = "";
-    else if ((meant = gt_help_meant(word, of_top)))
+    else if ((meant = gt_help_meant(word, gt_top_reports)))
         begin = "top --";
     else if (is_file)
         gt_fail(target->status,

@@ -41,6 +41,9 @@ void gt_help(void);
 /* The command most similar to a word that is no program; NULL: none is similar. */
 const char *gt_command_meant(const char *typed);
 
+/* The reports of `gotrace top`, but --cum: any word of three letters is similar to that. */
+extern const char *const gt_top_reports[];
+
 /* Prints a line `gotrace: …` on standard error, with unprintable characters replaced. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
