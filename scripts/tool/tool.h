@@ -75,6 +75,9 @@ const char *gt_count(uint64_t n, const char *noun);
  */
 uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
 
+/* Ends the program: --from is not before --to. */
+_Noreturn void gt_fail_reversed(uint64_t from, uint64_t to);
+
 /* Ends the program: the trace lasts `ns`, and --from is later. */
 _Noreturn void gt_fail_late(const char *path, uint64_t from, uint64_t ns);
 

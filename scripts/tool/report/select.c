@@ -90,8 +90,7 @@ bool gt_select_option(int option, const char *value)
     default: return false;
     }
     if (wanted.to && wanted.from >= wanted.to)
-        gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(wanted.from),
-                gt_duration(wanted.to));
+        gt_fail_reversed(wanted.from, wanted.to);
     return true;
 }
 
