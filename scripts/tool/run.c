@@ -46,7 +46,7 @@ static const struct {
     const char *what;
 } options[] = {
     {"output", 'o', "FILE", "GOTRACE_OUTPUT", NULL, FILES, false,
-     "%p process, %e program, %h host, %t time (trace.out)"},
+     "%p process, %e program, %h host, %t time (" GT_OUTPUT_DEFAULT ")"},
     {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, FILES, false,
      "go1.5 to go1.26: which Go reads it (" GT_FORMAT_DEFAULT ")"},
     {"names", 0, "WHEN", "GOTRACE_NAMES", NULL, FILES, false,
@@ -274,7 +274,7 @@ static _Noreturn void fail_not_found(const struct gt_target *target, const char 
 static void check_output(void)
 {
     const char *on = getenv("GOTRACE"), *set = getenv("GOTRACE_OUTPUT");
-    const char *file = set && *set ? set : "trace.out", *slash = strrchr(file, '/');
+    const char *file = set && *set ? set : GT_OUTPUT_DEFAULT, *slash = strrchr(file, '/');
     char dir[PATH_MAX];
     size_t n = slash ? (size_t)(slash - file) + 1 : 0;
     if ((on && strcmp(on, "off") == 0) || n >= sizeof dir || memchr(file, '%', n))
