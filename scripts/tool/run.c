@@ -253,11 +253,9 @@ static _Noreturn void fail_not_found(const struct gt_target *target, const char 
         begin = "./", meant = gt_to_type(word);
     else if (is_file && !gt_trace_open(&trace, word))
         begin = "why ", meant = gt_to_type(word);
-    else if ((meant = gt_command_meant(word)))
-        begin = "";
-    else if ((meant = gt_help_meant(word, gt_top_reports)))
+    else if (!(meant = gt_command_meant(word)) && (meant = gt_help_meant(word, gt_top_reports)))
         begin = "top --";
-    else if (is_file)
+    else if (!meant && is_file)
         gt_fail(target->status,
                 "%s: no program in PATH, and the file here is no program and no "
                 "trace; gotrace --help lists options and commands",
@@ -280,11 +278,11 @@ static void check_output(void)
     if ((on && strcmp(on, "off") == 0) || n >= sizeof dir || memchr(file, '%', n))
         return;
     snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, n ? file : ".");
-    if (access(dir, F_OK) != 0 && errno == ENOENT)
+    bool there = access(dir, F_OK) == 0;
+    if (!there && errno == ENOENT)
         gt_fail(GT_EXIT_OURS, "--output=%s: there is no directory %s; mkdir -p %s makes it", file,
                 dir, gt_to_type(dir));
-    if (access(dir, F_OK) != 0 ||
-        (!strchr(file, '%') && access(file, F_OK) != 0 && eaccess(dir, W_OK | X_OK) != 0))
+    if (!there || (!strchr(file, '%') && access(file, F_OK) != 0 && eaccess(dir, W_OK | X_OK) != 0))
         gt_fail(GT_EXIT_OURS, "--output=%s: directory %s: %s; give another file by -o FILE", file,
                 dir, strerror(errno));
 }
