@@ -61,7 +61,7 @@ static void read_namespace(const char *link, char text[64])
  */
 static int64_t read_namespace_ns(void)
 {
-    char text[128] = "", *seconds = text + strlen("monotonic"), *ns;
+    char text[128], *seconds = text + strlen("monotonic"), *ns;
     char own[64], childrens[64];
     read_namespace("/proc/self/ns/time", own);
     if (!*own || strcmp(own, HOSTS_NAMESPACE) == 0)
@@ -69,11 +69,7 @@ static int64_t read_namespace_ns(void)
     read_namespace("/proc/self/ns/time_for_children", childrens);
     if (strcmp(own, childrens) != 0)
         return 0;
-    int fd = gt_file_open("/proc/self/timens_offsets", 0);
-    if (fd < 0)
-        return 0;
-    gt_file_read(fd, text, sizeof text - 1, 0);
-    gt_file_close(fd);
+    gt_file_read_text("/proc/self/timens_offsets", text, sizeof text);
     if (strncmp(text, "monotonic", strlen("monotonic")) != 0)
         return 0;
     int64_t offset = strtoll(seconds, &ns, 10) * 1000000000;

@@ -21,3 +21,13 @@ static inline void gt_file_close(int fd)
 {
     gt_syscall(SYS_close, fd);
 }
+
+/* Reads a file's first bytes as a text, "" if the file cannot be read. */
+static inline void gt_file_read_text(const char *path, char *text, size_t size)
+{
+    int fd = gt_file_open(path, 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, size - 1, 0);
+    if (fd >= 0)
+        gt_file_close(fd);
+    text[n > 0 ? n : 0] = 0;
+}

@@ -54,11 +54,7 @@ static _Atomic long apart; /* the thread of gt_log_apart */
 /* What follows the words in a file of /proc; NULL: they are not there. */
 static const char *behind(const char *path, const char *words, char text[static 4096])
 {
-    int fd = gt_file_open(path, 0);
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, 4095, 0);
-    if (fd >= 0)
-        gt_file_close(fd);
-    text[n > 0 ? n : 0] = 0;
+    gt_file_read_text(path, text, 4096);
     const char *found = strstr(text, words);
     return found ? found + strlen(words) : NULL;
 }

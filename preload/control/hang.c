@@ -44,13 +44,10 @@ static bool is_old(const struct gt_blocked *b)
 static const char *thread_name(uint32_t tid)
 {
     static char text[64];
-    char path[64], comm[32] = "";
+    char path[64], comm[32];
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-    int fd = gt_file_open(path, 0);
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, comm, sizeof comm - 1, 0);
-    if (fd >= 0)
-        gt_file_close(fd);
-    comm[n > 0 ? strcspn(comm, "\n") : 0] = 0;
+    gt_file_read_text(path, comm, sizeof comm);
+    comm[strcspn(comm, "\n")] = 0;
     snprintf(text, sizeof text, "%u%s%s", tid, *comm ? " " : "", comm);
     return text;
 }

@@ -351,7 +351,7 @@ static const struct {
 } table[] = {
     {"GOTRACE_QUIET", "0 or 1", "", read_quiet}, /* first: reading the others may print errors */
     {"GOTRACE", "on or off", "on", read_on},
-    {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
+    {"GOTRACE_OUTPUT", "a path", GT_OUTPUT_DEFAULT, read_output},
     {"GOTRACE_CHILDREN", "0, 1 or all", "1", read_children},
     {"GOTRACE_MAX_PROCESSES", "a number", "0", read_max_processes},
     {"GOTRACE_MAX_SIZE", "a number of bytes, with K, M or G if you like", "0", read_max_size},

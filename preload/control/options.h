@@ -41,6 +41,9 @@ struct gt_options {
 };
 extern struct gt_options gt_options;
 
+/* The output pattern where the user gives none. */
+#define GT_OUTPUT_DEFAULT "trace.out"
+
 /* The variable with the output pattern of the process that the user started, absolute; set by
  * descent.h. */
 #define GT_ROOT_OUTPUT "GOTRACE_ROOT_OUTPUT"

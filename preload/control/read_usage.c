@@ -83,11 +83,9 @@ size_t gt_usage_read_file(char *text, size_t size, uint32_t tid, const char *nam
     gt_strbuf_add(&p, "/proc/self/task/");
     gt_strbuf_decimal(&p, tid);
     gt_strbuf_add(&p, name);
-    int fd = may_open() ? gt_file_open(path, 0) : -1;
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, size - 1, 0);
-    text[n > 0 ? n : 0] = 0;
-    if (fd >= 0)
-        gt_file_close(fd);
+    *text = 0;
+    if (may_open())
+        gt_file_read_text(path, text, size);
     return strlen(text);
 }
 
@@ -253,11 +251,7 @@ static void read_of_group(const struct group *g, const char *name, char text[FIL
     gt_strbuf_add(&p, g->mount);
     gt_strbuf_add_n(&p, g->path, g->n);
     gt_strbuf_add(&p, name);
-    int fd = gt_file_open(path, 0);
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, FILE_MAX - 1, 0);
-    text[n > 0 ? n : 0] = 0;
-    if (fd >= 0)
-        gt_file_close(fd);
+    gt_file_read_text(path, text, FILE_MAX);
 }
 
 static bool has_quota(const struct group *g)

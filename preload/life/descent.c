@@ -104,11 +104,7 @@ static double process_start(void)
     char text[1024];
     struct timespec real, boot;
     unsigned long long ticks;
-    int fd = gt_file_open("/proc/self/stat", 0);
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, sizeof text - 1, 0);
-    if (fd >= 0)
-        gt_file_close(fd);
-    text[n > 0 ? n : 0] = 0;
+    gt_file_read_text("/proc/self/stat", text, sizeof text);
     const char *p = strrchr(text, ')'); /* the name before it may contain anything */
     /* proc(5): starttime is field 22; after the name comes field 3 */
     if (!p || sscanf(p + 1,

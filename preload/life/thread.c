@@ -25,13 +25,9 @@ bool gt_thread_on_signal_stack(void)
 
 char gt_thread_state(uint32_t tid)
 {
-    char path[64], text[64] = "";
+    char path[64], text[64];
     snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
-    int fd = gt_file_open(path, 0);
-    if (fd < 0)
-        return 0;
-    gt_file_read(fd, text, sizeof text - 1, 0);
-    gt_file_close(fd);
+    gt_file_read_text(path, text, sizeof text);
     const char *name_ends = strrchr(text, ')');
     return name_ends && name_ends[1] ? name_ends[2] : 0;
 }

@@ -37,6 +37,11 @@ const char *gt_count(uint64_t n, const char *noun)
 
 static const char *from_typed = "";
 
+_Noreturn void gt_fail_reversed(uint64_t from, uint64_t to)
+{
+    gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(from), gt_duration(to));
+}
+
 _Noreturn void gt_fail_late(const char *path, uint64_t from, uint64_t ns)
 {
     gt_fail(GT_EXIT_FAILED, "%s: --from=%s is after its end: it lasts %s, and %s is %s", path,

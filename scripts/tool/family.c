@@ -105,7 +105,7 @@ static void prepare(void)
     say_what_is_wrong();
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
     char *pattern;
-    output = output && *output ? output : "trace.out";
+    output = output && *output ? output : GT_OUTPUT_DEFAULT;
     if (strchr(output, '%'))
         gt_fail(GT_EXIT_OURS, "--output=%s: of a family comes one file; its name has no %%",
                 output);

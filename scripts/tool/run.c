@@ -46,7 +46,7 @@ static const struct {
     const char *what;
 } options[] = {
     {"output", 'o', "FILE", "GOTRACE_OUTPUT", NULL, FILES, false,
-     "%p process, %e program, %h host, %t time (trace.out)"},
+     "%p process, %e program, %h host, %t time (" GT_OUTPUT_DEFAULT ")"},
     {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, FILES, false,
      "go1.5 to go1.26: which Go reads it (" GT_FORMAT_DEFAULT ")"},
     {"names", 0, "WHEN", "GOTRACE_NAMES", NULL, FILES, false,
@@ -245,8 +245,6 @@ size_t gt_run_settings(char *out, size_t size)
  */
 static _Noreturn void fail_not_found(const struct gt_target *target, const char *word)
 {
-    static const char *const of_top[] = {"holders",   "by-lock",   "wakers", "wakeups",
-                                         "preempted", "by-thread", NULL};
     struct stat st;
     struct gt_trace trace;
     const char *begin = "", *meant = NULL;
@@ -255,11 +253,9 @@ static _Noreturn void fail_not_found(const struct gt_target *target, const char 
         begin = "./", meant = gt_to_type(word);
     else if (is_file && !gt_trace_open(&trace, word))
         begin = "why ", meant = gt_to_type(word);
-    else if ((meant = gt_command_meant(word)))
-        begin = "";
-    else if ((meant = gt_help_meant(word, of_top)))
+    else if (!(meant = gt_command_meant(word)) && (meant = gt_help_meant(word, gt_top_reports)))
         begin = "top --";
-    else if (is_file)
+    else if (!meant && is_file)
         gt_fail(target->status,
                 "%s: no program in PATH, and the file here is no program and no "
                 "trace; gotrace --help lists options and commands",
@@ -276,17 +272,17 @@ static _Noreturn void fail_not_found(const struct gt_target *target, const char 
 static void check_output(void)
 {
     const char *on = getenv("GOTRACE"), *set = getenv("GOTRACE_OUTPUT");
-    const char *file = set && *set ? set : "trace.out", *slash = strrchr(file, '/');
+    const char *file = set && *set ? set : GT_OUTPUT_DEFAULT, *slash = strrchr(file, '/');
     char dir[PATH_MAX];
     size_t n = slash ? (size_t)(slash - file) + 1 : 0;
     if ((on && strcmp(on, "off") == 0) || n >= sizeof dir || memchr(file, '%', n))
         return;
     snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, n ? file : ".");
-    if (access(dir, F_OK) != 0 && errno == ENOENT)
+    bool there = access(dir, F_OK) == 0;
+    if (!there && errno == ENOENT)
         gt_fail(GT_EXIT_OURS, "--output=%s: there is no directory %s; mkdir -p %s makes it", file,
                 dir, gt_to_type(dir));
-    if (access(dir, F_OK) != 0 ||
-        (!strchr(file, '%') && access(file, F_OK) != 0 && eaccess(dir, W_OK | X_OK) != 0))
+    if (!there || (!strchr(file, '%') && access(file, F_OK) != 0 && eaccess(dir, W_OK | X_OK) != 0))
         gt_fail(GT_EXIT_OURS, "--output=%s: directory %s: %s; give another file by -o FILE", file,
                 dir, strerror(errno));
 }

@@ -41,6 +41,9 @@ void gt_help(void);
 /* The command most similar to a word that is no program; NULL: none is similar. */
 const char *gt_command_meant(const char *typed);
 
+/* The reports of `gotrace top`, but --cum: any word of three letters is similar to that. */
+extern const char *const gt_top_reports[];
+
 /* Prints a line `gotrace: …` on standard error, with unprintable characters replaced. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -71,6 +74,9 @@ const char *gt_count(uint64_t n, const char *noun);
  * not allowed. Ends the program with a message if the text is no time.
  */
 uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
+
+/* Ends the program: --from is not before --to. */
+_Noreturn void gt_fail_reversed(uint64_t from, uint64_t to);
 
 /* Ends the program: the trace lasts `ns`, and --from is later. */
 _Noreturn void gt_fail_late(const char *path, uint64_t from, uint64_t ns);

@@ -33,7 +33,7 @@ static void prepare(void)
 {
     setting("GOTRACE_QUIET");
     setting("GOTRACE_LIVE");
-    const char *output = setting("GOTRACE_OUTPUT") ? gt_options.output : "trace.out";
+    const char *output = setting("GOTRACE_OUTPUT") ? gt_options.output : GT_OUTPUT_DEFAULT;
     char *copy = strdup(output);
     where.output = copy ? realpath(dirname(copy), NULL) : NULL;
     if (!where.output)

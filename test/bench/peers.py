@@ -1,10 +1,11 @@
-"""What a program can be run under: nothing, libgotrace, and the tracers that Debian packages."""
+"""What a program can be run under: nothing, libgotrace, and the tracers that `scripts/deps bench` brings."""
 
 import contextlib
 import dataclasses
 import glob
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import types
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY, COMMAND = ROOT / "libgotrace.so", ROOT / "build/gotrace"
 EMPTY = ROOT / "build/test/bench/empty.so"
+ASYNC_PROFILER = ROOT / "build/async-profiler" / ("linux-arm64" if platform.machine() == "aarch64" else "linux-x64") / "libasyncProfiler.so"
 CONTENDED = {f"lock{n}{section}" for n in (2, 4, 16) for section in ("", "-200", "-1000")}
 LOCKS = {"lock", *CONTENDED, "hot", "cond", "create", "trivial", "herd", "spawn", "forks"}
 HEAP = {"malloc", "malloc2"}
@@ -149,6 +151,13 @@ TRACERS = [
         ["dpkg-query", "-Wf", "${Package} ${Version}", "eztrace"],
         ["eztrace", "-t", "{kind}", "-o", "{out}"],
         sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
+    ),
+    Tracer(
+        "async-profiler",  # by nativelock it samples the waits of pthread_mutex_lock, pthread_rwlock_rdlock and _wrlock
+        str(ASYNC_PROFILER),
+        ["sh", "-c", "basename build/async-profiler/*.jar .jar"],
+        env={"LD_PRELOAD": str(ASYNC_PROFILER), "ASPROF_COMMAND": "start,nativelock,file={out}"},
+        sees=CONTENDED | {"lock", "hot", "redis-io4", "memcached", "pigz", "sysbench-mutex", "sysbench-threads", "python-pool"},
     ),
     Tracer(
         "uftrace",

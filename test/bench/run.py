@@ -30,7 +30,10 @@ import servers  # noqa: E402
 from lib import proc  # noqa: E402
 
 BUILD, HERE = ROOT / "build/test/bench", pathlib.Path(__file__).parent
-NOTE = "libgotrace records stacks and wakers, and no lock that did not wait; the others record every call, without either."
+NOTE = (
+    "libgotrace records stacks and wakers, and no lock that did not wait. async-profiler samples the stacks of waits for locks. "
+    "The others record every call, without stacks or wakers."
+)
 MICRO = {
     "lock": "lock+unlock, uncontended",
     **{
@@ -455,7 +458,8 @@ COND = "6 events with 4 stacks, and 4 entries in the registry. Left out by turns
 PAGES = "2 pages of a thread's own, 1 of its first buffer, 8 events"
 HERD = "each thread's memory is cold when it wakes, and the mutex is held meanwhile"
 START = "some 95 page faults: in the library's pages and in those that it touches of libc, and in tables that a forked child resets; more than half of what the loader executes binds 113 symbols"
-# a row, the case, its column, the most of bare or None, the most more than bare or None, a least share of bare or None
+MOST_OF_PEER = 1.1  # of async-profiler's ns, where threads contend for a mutex
+# A row, the case, its column, the most of bare or None, the most more than bare or None, a least share of bare or None
 GOALS = [
     *((f"{n} threads contend for a mutex, ns", f"lock{n}", "ns", 1.2, None, None, HOT) for n in (2, 4, 16)),
     *((f"{n} threads contend, held for {ns} ns", f"lock{n}-{ns}", "ns", 1.05, None, None, HOT) for ns in (200, 1000) for n in (2, 4, 16)),
@@ -489,6 +493,8 @@ def summary(bench):
             continue
         ratio = bench.of(case, "libgotrace", f"{column} ratio") or ours / bare
         goals = [(f"≤ {most_of_bare}×", ratio <= most_of_bare)] if most_of_bare else []
+        lock_peer = case in peers.CONTENDED and bench.of(case, "async-profiler", column)
+        goals += [(f"≤ {MOST_OF_PEER}× async-profiler ({number(lock_peer)})", ours <= MOST_OF_PEER * lock_peer)] if lock_peer else []
         goals += [(f"≤ +{number(most_more)}", ours - bare <= most_more)] if most_more else []
         goals += [(f"≥ {least_of_bare}", ratio >= least_of_bare)] if least_of_bare else []
         peer, met = best_peer(bench, case, column), all(ok for _, ok in goals)

@@ -14,7 +14,7 @@ import pytest
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
 from lib.exported import (
     EXTENSIONS, GOTRACE, Perfetto, assert_is_valid, boxes_of, export, firefox, firefox_painted, firefox_stack, firefox_weighed, folded,
-    go_pprof, leaves,
+    go_pprof, keep_picture, leaves,
 )  # fmt: skip
 from lib.names import ARGUMENTS, SHOWN
 from lib.reports import ns_of
@@ -391,7 +391,7 @@ def test_flame_in_a_browser(server, tmp_path):
     """Seeks `append` and goes into it: the frames above it fill the width, the ones beside it are gone."""
     svg, picture = export(server.trace, "flame", "-o", server.trace.parent / "look.svg").parent / "look.svg", tmp_path / "flame.png"
     page = json.loads(proc.run(["node", "flame.js", svg, picture, "append"], cwd=VIEWER, timeout=110).ok().stdout)
-    shutil.copy(picture, ROOT / "build/flame.png")
+    keep_picture(picture, "flame.png")
     assert not page["errors"] and page["asked"] == [f"file://{svg}"] and picture.stat().st_size > 5_000
     assert {box["name"] for box in page["sought"] if box["found"]} == {"append"}
     whole = next(box for box in page["all"] if box["name"] == "all")

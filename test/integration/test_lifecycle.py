@@ -5,7 +5,6 @@ import concurrent.futures
 import contextlib
 import ctypes
 import os
-import pathlib
 import re
 import select
 import subprocess
@@ -162,7 +161,7 @@ def test_threads_are_held_while_the_trace_is_completed(tmp_path):
     env = proc.traced_env(tmp_path / "t.out")
     child = proc.spawn([SINGLE / "lifecycle/remains"], env=env, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout.readline() == b"begun\n"
-    with at_rest(drain_thread(child.pid)):
+    with at_rest(proc.drain_thread(child.pid)):
         child.stdin.write(b"\n")
         assert says(child, 30) and child.stdout.readline() == b"freed\n"
         assert not says(child, 2) and child.poll() is None  # twice as long as their waits
@@ -293,11 +292,6 @@ def test_a_fork_while_we_look_at_the_modules(tmp_path):
 # --- a command that was given up
 
 
-def drain_thread(pid):
-    (task,) = [t for t in pathlib.Path(f"/proc/{pid}/task").iterdir() if (t / "comm").read_text() == "gotrace\n"]
-    return task
-
-
 def is_idle(drain):
     return (drain / "syscall").read_text().startswith(f"{FUTEX} ")
 
@@ -312,7 +306,7 @@ def test_what_was_given_up_is_not_done_later(tmp_path):
         assert [child.stdout.readline() for _ in range(2)] == ["fifo: Connection timed out\n", "second: Connection timed out\n"]
         with open(fifo, "rb", buffering=0) as reader:
             assert reader.read(65536) == bytes(65536)
-            proc.until(lambda: reader.read(65536) and is_idle(drain_thread(child.pid)))  # who wrote may not know yet that it could
+            proc.until(lambda: reader.read(65536) and is_idle(proc.drain_thread(child.pid)))  # who wrote may not know yet that it could
             child.stdin.write("\n")
             child.stdin.close()
             assert child.stdout.read() == "third: Success\n"

@@ -5,11 +5,15 @@ goes nowhere, but to a reader that throws it away.
 """
 
 import collections
+import fcntl
 import os
 import re
+import select
 import shutil
+import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -162,6 +166,34 @@ def test_a_thread_that_ends_soon_takes_a_page_of_the_box(folder):
     assert child.returncode == 0
     gotools.check(folder / "t.out")
     assert 1 << 20 < taken < 1000 * 16384
+
+
+BOX = "magic layout at size buffers tables_end buffers_end kept outside buffers_outside".split()  # encoder/base/box.h
+
+
+@pytest.mark.parametrize("format", gotools.some())
+def test_brief_threads_wait_for_a_disk_that_stands_still(tmp_path, format):
+    """Each hands over a page. The black box has no more buffers than there are pages in the limit: a quarter of it may wait to be
+    written, while another quarter is written."""
+    limit, page, buffer = 1 << 20, 4096, 65536
+    os.mkfifo(tmp_path / "t.out")
+    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_LIVE": "on", "GOTRACE_MAX_MEM": limit, "GOTRACE_FORMAT": format})
+    with open(os.open(tmp_path / "t.out", os.O_RDONLY | os.O_NONBLOCK), "rb") as source, open(tmp_path / "read.out", "wb") as target:
+        fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, page)
+        os.set_blocking(source.fileno(), True)
+        child = proc.spawn([sys.executable, "-c", BRIEF], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert not select.select([child.stdout], [], [], 2)[0], "threads of which nothing is written went on"
+        reader = threading.Thread(target=shutil.copyfileobj, args=(source, target))
+        reader.start()
+        child.stdout.readline()
+        with open(tmp_path / "t.out.live", "rb") as file:
+            box = dict(zip(BOX, struct.unpack(f"<{len(BOX)}Q", file.read(8 * len(BOX)))))
+        said = child.communicate(b"\n")[1]
+        reader.join()
+    assert child.returncode == 0 and b"nothing lost" in said, said
+    gotools.check(tmp_path / "read.out")
+    assert box["magic"] == int.from_bytes(b"gotbox1", "little")
+    assert 0 < box["buffers_end"] - box["buffers"] + box["buffers_outside"] <= limit // page * buffer
 
 
 COPIES, FUNCTIONS = 40, 250

@@ -36,6 +36,8 @@ class Standing:
     def __init__(self, **env):
         self.child = proc.spawn([STANDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.says("ready")
+        if "LD_PRELOAD" in env:
+            proc.drain_thread(self.child.pid)  # till then it has the name of the main thread
         tasks = proc.run(["sh", "-c", f"head -q -n 1 /proc/{self.child.pid}/task/*/comm; ls /proc/{self.child.pid}/task"]).ok().stdout.split()
         self.tids = dict(zip(tasks[: len(tasks) // 2], map(int, tasks[len(tasks) // 2 :])))
         self.tids.pop("gotrace", None)  # the library's own

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as etree
 
@@ -21,6 +22,13 @@ def export(trace, to, *options):
     """Where what was written is."""
     proc.run([GOTRACE, "export", f"--to={to}", *options, trace], cwd=trace.parent).ok()
     return trace.with_suffix(EXTENSIONS[to])
+
+
+def keep_picture(picture, name):
+    """Leaves the picture in build/, whence documents take it; with a palette, a third of its bytes, where pngquant is there."""
+    target = shutil.copy(picture, ROOT / "build" / name)
+    if shutil.which("pngquant"):
+        proc.run(["pngquant", "--strip", "--force", "--speed=1", "--nofs", "--output", target, 256, picture]).ok()
 
 
 def go_pprof(profile, *options):

@@ -192,6 +192,13 @@ def until(condition, seconds=30, *, child=None, pause=0.01):
         time.sleep(pause)
 
 
+def drain_thread(pid):
+    """The folder below /proc of the library's thread, as soon as there is exactly one thread that calls itself so."""
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    named = lambda: [task for task in tasks.iterdir() if (task / "comm").read_text() == "gotrace\n"]
+    return until(lambda: len(found := named()) == 1 and found[0])
+
+
 def traced_env(trace, env=None):
     return {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": str(trace)} | _strings(env)
 

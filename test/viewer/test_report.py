@@ -11,6 +11,7 @@ import struct
 import pytest
 
 from lib import PROGRAMS, ROOT, SINGLE, proc
+from lib.exported import keep_picture
 
 pytestmark = [pytest.mark.needs("chromium-headless-shell|chromium"), pytest.mark.limit(240)]
 
@@ -42,7 +43,7 @@ def look(page):
     for kind in "light", "dark", "print", "middle", "narrow":
         picture = pathlib.Path(f"{prefix}-{kind}.png")
         assert size_of(picture) == sizes.get(kind, (1400, 700))
-        shutil.copy(picture, ROOT / "build" / f"report-{kind}.png")
+        keep_picture(picture, f"report-{kind}.png")
     assert seen["dark"] != "rgb(255, 255, 255)"
     return seen
 

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import threading
 import time
@@ -16,7 +15,7 @@ import urllib.request
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
-from lib.exported import export
+from lib.exported import export, keep_picture
 
 pytestmark = pytest.mark.needs("chromium-headless-shell|chromium")
 
@@ -31,7 +30,7 @@ def model_of(url, view, picture, *what):
     assert not model["errors"], model["errors"]
     assert model["flows"] > 5, "no arrows from wakers to the woken"
     assert picture.stat().st_size > 10_000
-    shutil.copy(picture, HERE.parents[1] / "build" / picture.name)
+    keep_picture(picture, picture.name)
     return model
 
 
@@ -198,7 +197,7 @@ def test_pages_of_annotations(tmp_path, name):
     picture = tmp_path / f"{name}.png"
     text = proc.run(["node", "page.js", f"{url}/{name}", picture], cwd=HERE, timeout=110).ok().stdout
     proc.kill_group(child)
-    shutil.copy(picture, HERE.parents[1] / "build" / picture.name)
+    keep_picture(picture, picture.name)
     assert picture.stat().st_size > 5_000
     assert all(word in text for word in NAMED[name]), text
 

@@ -15,6 +15,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
+#include "preload/control/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -277,7 +278,7 @@ static void attach(pid_t pid)
     char library[PATH_MAX];
     struct attach a = {.memory = -1};
     size_t quiet = strlen(settings) + 1;
-    setenv(OUTPUT, "trace.out", 0); /* in our directory, not the program's */
+    setenv(OUTPUT, GT_OUTPUT_DEFAULT, 0); /* in our directory, not the program's */
     size_t n = quiet + gt_run_settings(settings + quiet, sizeof settings - quiet - 1);
     if (n >= sizeof settings)
         gt_fail(GT_EXIT_USAGE, "settings are too long");

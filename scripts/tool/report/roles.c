@@ -80,6 +80,11 @@ bool gt_is_for_clients(const char *call)
     return gt_is_accept(call) || strcmp(call, "bind") == 0;
 }
 
+bool gt_begins_at_condition(const struct gt_span *span)
+{
+    return span->wanted && !span->again && gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_CONDITION;
+}
+
 bool gt_is_for_token(const struct gt_span *span)
 {
     return gt_wanted_is_held(span->wanted) &&

@@ -14,6 +14,9 @@ enum gt_role {
 
 enum gt_role gt_role_of(const char *call);
 
+/* Whether a wait at a condition variable begins with the span: it is no part of the one before. */
+bool gt_begins_at_condition(const struct gt_span *span);
+
 /* Whether the call waits for the end of a child process. */
 bool gt_waits_for_child(const char *call);
 

@@ -90,8 +90,7 @@ bool gt_select_option(int option, const char *value)
     default: return false;
     }
     if (wanted.to && wanted.from >= wanted.to)
-        gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(wanted.from),
-                gt_duration(wanted.to));
+        gt_fail_reversed(wanted.from, wanted.to);
     return true;
 }
 
@@ -226,15 +225,16 @@ bool gt_select_named(const struct gt_thread_state *t)
 bool gt_select_names_none(const struct gt_threads *threads)
 {
     const char *path = threads->trace->path;
+    bool none = wanted.thread;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (gt_select_named(t))
-            return false;
+        bool named = gt_select_named(t);
+        *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = named ? 2 : 1;
+        none &= !named;
     }
-    if (!wanted.thread)
-        return false;
-    gt_say("%s: no thread has the name, routine or number %s; gotrace info %s lists them", path,
-           wanted.thread, gt_to_type(path));
-    return true;
+    if (none)
+        gt_say("%s: no thread has the name, routine or number %s; gotrace info %s lists them", path,
+               wanted.thread, gt_to_type(path));
+    return none;
 }
 
 void gt_select_prepare(const char *path)
@@ -245,8 +245,6 @@ void gt_select_prepare(const char *path)
     struct gt_threads threads = {.event = wanted.task ? note_event : NULL};
     gt_open_trace(&trace, path);
     gt_threads_read(&threads, &trace);
-    for (const struct gt_thread_state *t = threads.first; t; t = t->next)
-        *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = gt_select_named(t) ? 2 : 1;
     gt_select_names_none(&threads);
     if (wanted.task)
         keep_stretches(trace.ns);

@@ -67,7 +67,8 @@ void gt_select_check(const struct gt_trace *trace);
 /* Whether --thread matches a thread that was read to its end. Without --thread all match. */
 bool gt_select_named(const struct gt_thread_state *t);
 
-/* Says so if --thread matches no thread that was read to its end. Returns whether it does not. */
+/* Notes which of the threads, all read to their end, --thread matches. Says so if it matches none,
+ * and returns whether that is so. */
 bool gt_select_names_none(const struct gt_threads *threads);
 
 /* Whether a sample, a thread, or a wait that the end of the trace cuts is selected. */

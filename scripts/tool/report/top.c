@@ -54,22 +54,22 @@ static void help(void)
     exit(0);
 }
 
-/* The report that the options ask for; `top` has the rest of them. */
-struct wanted {
-    bool holders, by_lock, wakeups;
-    unsigned reports; /* bits: the options that were given of those of which one is allowed */
-    struct gt_top top;
-};
+#define NAME(report, name) name,
+const char *const gt_top_reports[] = {GT_TOP_REPORTS(NAME) NULL};
+
+static bool has_holders(const struct gt_top *top)
+{
+    return top->report == GT_TOP_HOLDERS || top->report == GT_TOP_BY_LOCK;
+}
 
 static void add_wait(void *arg, const struct gt_span *span)
 {
-    struct wanted *wanted = arg;
-    struct gt_top *top = &wanted->top;
-    if (wanted->wakeups) {
+    struct gt_top *top = arg;
+    if (top->report == GT_TOP_WAKEUPS) {
         gt_top_wakeups_add(span);
-    } else if (wanted->holders) {
+    } else if (has_holders(top)) {
         gt_top_locks_note_call(span);
-        gt_top_locks_add(top->threads, span, wanted->by_lock);
+        gt_top_locks_add(top->threads, span, top->report == GT_TOP_BY_LOCK);
     } else if (gt_top_add_wait(top, span) && top->kinds == GT_KINDS_SCHED) {
         gt_top_sched_add(top->threads, span);
     }
@@ -77,80 +77,70 @@ static void add_wait(void *arg, const struct gt_span *span)
 
 static void add_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
 {
-    const struct wanted *wanted = arg;
-    gt_top_locks_note_hold(wanted->top.threads, lock, hold, wanted->by_lock);
+    const struct gt_top *top = arg;
+    gt_top_locks_note_hold(top->threads, lock, hold, top->report == GT_TOP_BY_LOCK);
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,
                        const struct gt_callers *stack, uint64_t ns)
 {
-    struct wanted *wanted = arg;
     (void)ns;
-    gt_top_add_sample(&wanted->top, thread, stack);
+    gt_top_add_sample(arg, thread, stack);
 }
 
-static void read_options(struct wanted *wanted, int argc, char **argv)
+static void choose(struct gt_top *top, enum gt_top_report report)
 {
-    static const struct option longs[] = {{"by-thread", no_argument, NULL, 't'},
-                                          {"cum", no_argument, NULL, 'c'},
-                                          {"wakers", no_argument, NULL, 'w'},
-                                          {"preempted", no_argument, NULL, 'l'},
-                                          {"cpu", no_argument, NULL, 'p'},
-                                          {"kind", required_argument, NULL, 'k'},
-                                          {"holders", no_argument, NULL, 'o'},
-                                          {"by-lock", no_argument, NULL, 'b'},
-                                          {"wakeups", no_argument, NULL, 'u'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          GT_SELECT_OPTIONS,
-                                          {0}};
-    static const char reports[] = "tcwlobu";
-    struct gt_top *top = &wanted->top;
+    if (top->report && top->report != report)
+        gt_fail(GT_EXIT_USAGE, "top: only one of --by-thread, --cum, --wakers, --preempted, "
+                               "--holders, --by-lock and --wakeups");
+    top->report = report;
+}
+
+static void read_options(struct gt_top *top, int argc, char **argv)
+{
+#define OPTION(report, name) {name, no_argument, NULL, GT_TOP_##report},
+    static const struct option longs[] = {
+        GT_TOP_REPORTS(OPTION){"cum", no_argument, NULL, GT_TOP_CUM},
+        {"cpu", no_argument, NULL, 'p'},
+        {"kind", required_argument, NULL, 'k'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        GT_SELECT_OPTIONS,
+        {0}};
     for (int c; (c = gt_option(argc, argv, "n:h", longs)) != -1;) {
-        const char *report = memchr(reports, c, sizeof reports - 1);
-        wanted->reports |= report && c < GT_OPTION_FRAMES ? 1u << (report - reports) : 0;
         switch (c) {
-        case 't': top->by_thread = true; break;
-        case 'c': top->cumulative = true; break;
-        case 'w': top->wakers = true; break;
-        case 'l': top->wakers = top->preempted = true; break;
         case 'p': top->cpu = true; break;
-        case 'o': wanted->holders = true; break;
-        case 'u': wanted->wakeups = true; break;
-        case 'b': wanted->holders = wanted->by_lock = true; break;
         case 'k': top->kinds = gt_read_kinds("top", optarg); break;
         case 'j': gt_report_json = true; break;
         case 'n': top->most = gt_read_rows("top", optarg); break;
         case 'h': help(); break;
         default:
-            if (!gt_select_option(c, optarg))
+            if (c <= GT_TOP_CUM)
+                choose(top, (enum gt_top_report)c);
+            else if (!gt_select_option(c, optarg))
                 exit(GT_EXIT_USAGE);
         }
     }
     top->lengths = gt_report_json || gt_wide_names;
     if (!top->most)
-        top->most = top->by_thread ? 5 : 20;
+        top->most = top->report == GT_TOP_BY_THREAD ? 5 : 20;
     if (!gt_report_json && !gt_wide_names)
         gt_fold_output();
 }
 
 /* Ends the program if options contradict each other. */
-static void check(const struct wanted *wanted)
+static void check(const struct gt_top *top)
 {
-    const struct gt_top *top = &wanted->top;
-    if (wanted->reports & (wanted->reports - 1)) /* more than one bit */
-        gt_fail(GT_EXIT_USAGE, "top: only one of --by-thread, --cum, --wakers, --preempted, "
-                               "--holders, --by-lock and --wakeups");
-    if (top->cpu &&
-        (top->wakers || wanted->holders || wanted->wakeups || top->kinds != GT_KINDS_USUAL))
+    bool of_rows = top->report == GT_TOP_BY_THREAD || top->report == GT_TOP_CUM;
+    if (top->cpu && ((top->report && !of_rows) || top->kinds != GT_KINDS_USUAL))
         gt_fail(GT_EXIT_USAGE,
                 "top: --cpu shows CPU samples, and no waits: leave out --kind, --wakers, "
                 "--preempted, --holders, --by-lock and --wakeups");
-    if (top->kinds == GT_KINDS_CPU && (top->by_thread || top->cumulative || top->wakers))
+    if (top->kinds == GT_KINDS_CPU && (of_rows || gt_top_has_wakers(top)))
         gt_fail(GT_EXIT_USAGE,
                 "top: --kind=cpu has a row for each thread: leave out --by-thread, --cum, "
                 "--wakers and --preempted");
-    if (wanted->wakeups && gt_select_any())
+    if (top->report == GT_TOP_WAKEUPS && gt_select_any())
         gt_fail(GT_EXIT_USAGE,
                 "top: --wakeups counts the signals of all threads and of the whole trace: leave "
                 "out --thread, --from, --to, --task and --focus");
@@ -160,19 +150,18 @@ static void check(const struct wanted *wanted)
                 "and --focus it takes --thread only");
 }
 
-static void print(struct wanted *wanted)
+static void print(struct gt_top *top)
 {
-    struct gt_top *top = &wanted->top;
-    if (top->preempted && !top->threads->cpus)
+    if (top->report == GT_TOP_PREEMPTED && !top->threads->cpus)
         gt_fail(GT_EXIT_FAILED,
                 "%s: does not say when threads lost their CPUs. Record with gotrace --sched",
                 top->threads->trace->path);
     if (top->kinds == GT_KINDS_CPU) {
         gt_top_cpu(top->threads, top->most);
-    } else if (wanted->wakeups) {
+    } else if (top->report == GT_TOP_WAKEUPS) {
         gt_top_wakeups_print(top->threads, top->most);
-    } else if (wanted->holders) {
-        gt_top_locks_print(top->threads, wanted->by_lock, top->most);
+    } else if (has_holders(top)) {
+        gt_top_locks_print(top->threads, top->report == GT_TOP_BY_LOCK, top->most);
     } else {
         gt_top_sum_up(top);
         gt_top_print(top);
@@ -182,19 +171,19 @@ static void print(struct wanted *wanted)
 int gt_command_top(int argc, char **argv)
 {
     struct gt_trace trace;
-    struct wanted wanted = {.top = {.kinds = GT_KINDS_USUAL}};
-    struct gt_threads threads = {.arg = &wanted};
-    read_options(&wanted, argc, argv);
+    struct gt_top top = {.kinds = GT_KINDS_USUAL};
+    struct gt_threads threads = {.arg = &top};
+    read_options(&top, argc, argv);
     gt_need_one_trace(argc, argv, "TRACE");
-    check(&wanted);
-    wanted.top.threads = &threads;
-    threads.span = wanted.top.cpu ? NULL : add_wait;
-    threads.sample = wanted.top.cpu ? add_sample : NULL;
-    threads.hold = wanted.holders ? add_hold : NULL;
-    threads.keep_history = wanted.holders;
-    threads.keep_running = wanted.top.preempted || wanted.top.kinds == GT_KINDS_SCHED;
+    check(&top);
+    top.threads = &threads;
+    threads.span = top.cpu ? NULL : add_wait;
+    threads.sample = top.cpu ? add_sample : NULL;
+    threads.hold = has_holders(&top) ? add_hold : NULL;
+    threads.keep_history = has_holders(&top);
+    threads.keep_running = top.report == GT_TOP_PREEMPTED || top.kinds == GT_KINDS_SCHED;
     gt_open_trace(&trace, argv[optind]);
     gt_read_selected(&threads, &trace);
-    print(&wanted);
+    print(&top);
     return 0;
 }

@@ -51,9 +51,9 @@ static void print_end(const struct gt_top *top, const struct gt_top_row *row)
 {
     enum ender ender = ender_of(row);
     gt_cell_truth("ended", row->ended);
-    if (gt_row_is_text() && (top->wakers || !row->ended))
+    if (gt_row_is_text() && (gt_top_has_wakers(top) || !row->ended))
         print_end_words(row, ender);
-    if (!top->wakers)
+    if (!gt_top_has_wakers(top))
         return;
     gt_cell_text("ended_by", NULL, 0, ender_names[ender]);
     gt_cell_thread("waker", NULL, row->by);
@@ -68,7 +68,7 @@ static void print_times(const struct gt_top *top, const struct gt_top_row *row)
     if (top->lengths)
         gt_cell_lengths(&row->lengths, gt_wide_names);
     gt_cell_text("kind", "kind", -7, gt_kind_names[row->kind]);
-    if (top->cumulative)
+    if (top->report == GT_TOP_CUM)
         return;
     gt_cell_place("what <- where", row->stack);
     print_end(top, row);
@@ -78,21 +78,21 @@ static void print_times(const struct gt_top *top, const struct gt_top_row *row)
 static void print_row(const struct gt_top *top, const struct gt_top_row *row, uint64_t sum,
                       uint64_t all)
 {
-    const char *cum = top->cumulative ? "cum" : NULL;
+    const char *cum = top->report == GT_TOP_CUM ? "cum" : NULL;
     int width = gt_width(10, 8);
     gt_row_begin();
     if (top->cpu)
         gt_cell_count("samples", cum ? cum : "samples", width, row->count);
-    else if (top->preempted)
+    else if (top->report == GT_TOP_PREEMPTED)
         gt_cell_ns("no_cpu_ns", "no CPU", width, row->ns);
     else
         gt_cell_ns("total_ns", cum ? cum : "waited", width, row->ns);
     gt_cell_share(NULL, "%", 6, row->ns, all);
-    if (!top->cumulative)
+    if (top->report != GT_TOP_CUM)
         gt_cell_share(NULL, top->cpu ? "sum" : gt_head_if_wide("sum"), 6, sum, all);
     if (!top->cpu)
         print_times(top, row);
-    if (top->cpu || top->cumulative)
+    if (top->cpu || top->report == GT_TOP_CUM)
         gt_cell_function("function", "function", row->what);
     gt_row_end();
 }
@@ -122,7 +122,7 @@ static size_t print_rows(const struct gt_top *top, const struct gt_top_rows *row
 
 static const char *name_of_rows(const struct gt_top *top)
 {
-    return top->cpu || top->cumulative ? "functions" : "waits";
+    return top->cpu || top->report == GT_TOP_CUM ? "functions" : "waits";
 }
 
 /* Threads ------------------------------------------------------------------------------------ */
@@ -215,34 +215,35 @@ static void print_totals(const struct gt_top *top)
     if (top->cpu)
         gt_report_words("%s%s\n", gt_count(n, "CPU sample"),
                         n || gt_select_any() ? "" : "; gotrace --cpu-hz=100 … records them");
-    else if (top->preempted)
+    else if (top->report == GT_TOP_PREEMPTED)
         gt_report_words("%s for threads that had no CPU, for %s in all\n", gt_count(n, "wait"),
                         gt_duration(top->all.ns));
     else
         gt_report_words("%s, %s in all\n", gt_count(n, "wait"), gt_duration(top->all.ns));
     gt_report_number(top->cpu ? "samples" : "count", n);
     if (!top->cpu)
-        gt_report_number(top->preempted ? "no_cpu_ns" : "total_ns", top->all.ns);
+        gt_report_number(top->report == GT_TOP_PREEMPTED ? "no_cpu_ns" : "total_ns", top->all.ns);
 }
 
 void gt_top_print(struct gt_top *top)
 {
     gt_report_begin(top->threads);
     print_totals(top);
-    if (!top->cpu && !top->preempted)
+    if (!top->cpu && top->report != GT_TOP_PREEMPTED)
         gt_print_waiting(top->threads, top->kinds, top->most);
     if (!top->cpu)
         gt_idle_sum_print(&top->idle);
-    if (!top->cpu && !top->wakers)
+    if (!top->cpu && !gt_top_has_wakers(top))
         gt_in_kernel_print(&top->in_kernel);
     print_head(top);
-    if (top->by_thread) {
+    if (top->report == GT_TOP_BY_THREAD) {
         print_threads(top);
     } else {
         gt_table_begin(name_of_rows(top));
         gt_table_end_cut(name_of_rows(top), print_rows(top, &top->over, NULL, top->all.ns));
     }
-    if (top->kinds == GT_KINDS_SCHED && !top->by_thread && !top->cumulative)
+    if (top->kinds == GT_KINDS_SCHED && top->report != GT_TOP_BY_THREAD &&
+        top->report != GT_TOP_CUM)
         gt_top_sched_print(top->threads, top->most);
     explain_nameless(top);
     gt_report_end();

@@ -26,13 +26,13 @@ static struct gt_top_row *row_at(struct gt_top_rows *rows, uint64_t key)
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
 {
     const struct gt_callers *stack = span->stack;
-    uint64_t ns = top->preempted ? span->waker_off : span->ns;
+    uint64_t ns = top->report == GT_TOP_PREEMPTED ? span->waker_off : span->ns;
     gt_sure_waits_add(&top->sure, span);
-    if (!(top->kinds & 1u << span->kind) || (top->preempted && !ns))
+    if (!(top->kinds & 1u << span->kind) || (top->report == GT_TOP_PREEMPTED && !ns))
         return false;
     uint64_t number = stack ? stack->number : 0;
-    uint64_t g = top->wakers ? 0 : span->thread->g; /* fold joins threads */
-    uint64_t waker = top->wakers && span->waker ? span->waker->number : 0;
+    uint64_t g = gt_top_has_wakers(top) ? 0 : span->thread->g; /* fold joins threads */
+    uint64_t waker = gt_top_has_wakers(top) && span->waker ? span->waker->number : 0;
     bool never_idle = gt_is_never_idle(span);
     struct gt_top_row *row = row_at(span->ended ? &top->over : &top->cut,
                                     (uint64_t)never_idle << 63 | (g | waker) << 35 |
@@ -41,7 +41,7 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
     row->by = row->count && row->by != span->by ? NULL : span->by;
     row->ended = span->ended;
     row->never_idle = never_idle;
-    row->thread = top->wakers ? NULL : span->thread;
+    row->thread = gt_top_has_wakers(top) ? NULL : span->thread;
     row->kind = span->kind;
     row->stack = stack;
     row->ns += ns;
@@ -55,9 +55,9 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
 void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
                        const struct gt_callers *stack)
 {
-    uint64_t g = top->by_thread ? thread->g : 0;
+    uint64_t g = top->report == GT_TOP_BY_THREAD ? thread->g : 0;
     struct gt_top_row *row = row_at(&top->over, g << 35 | stack->number);
-    row->thread = top->by_thread ? thread : NULL;
+    row->thread = top->report == GT_TOP_BY_THREAD ? thread : NULL;
     row->stack = stack;
     row->ended = true;
     row->ns++;
@@ -77,7 +77,7 @@ static void find_place(const struct gt_top *top, struct gt_top_row *row)
     row->what = gt_leaf_of(row->stack);
     row->site = top->cpu ? NULL : gt_site_of(row->stack);
     row->end = "";
-    if (!top->wakers || !row->waker || !row->waker->n)
+    if (!gt_top_has_wakers(top) || !row->waker || !row->waker->n)
         return;
     row->end = row->waker->frame[0].func;
     row->waker_site = gt_top_is_end_of_thread(row) ? NULL : gt_site_of(row->waker);
@@ -207,13 +207,14 @@ void gt_top_sum_up(struct gt_top *top)
         set_idle_apart(&top->over, &top->idle);
         set_idle_apart(&top->cut, &top->idle);
     }
-    if (!top->cpu && !top->wakers && !top->cumulative && top->kinds == GT_KINDS_USUAL)
+    if (!top->cpu && !gt_top_has_wakers(top) && top->report != GT_TOP_CUM &&
+        top->kinds == GT_KINDS_USUAL)
         set_in_kernel_apart(top);
     sum(&top->all, &top->over);
     sum(&top->all, &top->cut);
-    fold(top, &top->cut, top->by_thread);
-    if (top->cumulative)
+    fold(top, &top->cut, top->report == GT_TOP_BY_THREAD);
+    if (top->report == GT_TOP_CUM)
         top->over = cumulate(&top->over);
     else
-        fold(top, &top->over, top->by_thread);
+        fold(top, &top->over, top->report == GT_TOP_BY_THREAD);
 }

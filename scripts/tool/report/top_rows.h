@@ -33,10 +33,18 @@ struct gt_top_rows {
     struct gt_memo by_key;
 };
 
+/* The reports, each with its option. GT_TOP_PLACES is the default. */
+#define GT_TOP_REPORTS(R) \
+    R(HOLDERS, "holders") \
+    R(BY_LOCK, "by-lock") \
+    R(WAKERS, "wakers") R(WAKEUPS, "wakeups") R(PREEMPTED, "preempted") R(BY_THREAD, "by-thread")
+#define GT_TOP_NUMBER(report, name) GT_TOP_##report,
+enum gt_top_report { GT_TOP_PLACES, GT_TOP_REPORTS(GT_TOP_NUMBER) GT_TOP_CUM };
+
 /* The options of the report, and its sums. */
 struct gt_top {
     const struct gt_threads *threads;
-    bool by_thread, cumulative, wakers, preempted;
+    enum gt_top_report report;
     bool cpu;                           /* samples, not waits */
     bool lengths;                       /* percentiles are wanted */
     unsigned kinds;                     /* kinds of waits, one bit each */
@@ -46,6 +54,11 @@ struct gt_top {
     struct gt_sure_waits sure;
     struct gt_top_row all; /* the sum of both */
 };
+
+static inline bool gt_top_has_wakers(const struct gt_top *top)
+{
+    return top->report == GT_TOP_WAKERS || top->report == GT_TOP_PREEMPTED;
+}
 
 /* Adds a wait. False: it is of another kind. */
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span);

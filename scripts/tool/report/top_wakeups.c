@@ -1,7 +1,6 @@
 /* See top_wakeups.h. */
 #include "top_wakeups.h"
 
-#include "call_places.h"
 #include "roles.h"
 #include "table.h"
 #include "top_waiting.h"
@@ -38,7 +37,7 @@ static struct variable *variable_of(const char *name)
 
 void gt_top_wakeups_add(const struct gt_span *span)
 {
-    if (!span->wanted || span->again || gt_role_of(gt_leaf_of(span->stack)) != GT_ROLE_CONDITION)
+    if (!gt_begins_at_condition(span))
         return;
     struct variable *v = variable_of(span->wanted->lock->name);
     v->waits++;

@@ -244,8 +244,7 @@ static void resolve_times(struct gt_rewrite *r)
     if (r->to_before_end)
         r->to = end > r->to ? end - r->to : 0;
     if (r->from >= r->to)
-        gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(r->from),
-                gt_duration(r->to));
+        gt_fail_reversed(r->from, r->to);
 }
 
 void gt_rewrite(struct gt_rewrite *r)

@@ -359,8 +359,7 @@ static _Noreturn void fail_empty(const struct gt_why *why, uint64_t to)
         gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded in it: gotrace info %s", trace->path,
                 path);
     if (why->from >= to)
-        gt_fail(GT_EXIT_USAGE, "--from=%s is not before --to=%s", gt_duration(why->from),
-                gt_duration(to));
+        gt_fail_reversed(why->from, to);
     if (why->from >= trace->ns)
         gt_fail_late(trace->path, why->from, trace->ns);
     if (gt_select_any() && gt_select_names_none(&why->graph.threads))

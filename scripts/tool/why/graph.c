@@ -450,8 +450,8 @@ static void add_span(void *arg, const struct gt_span *span)
         step.lock = lock_number(graph, span->wanted->lock);
         step.owner = owner && owner != span->thread ? owner->number : GT_NOBODY;
         step.kept = span->wanted->kept && !span->again;
-        step.anew = !span->again && gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_CONDITION;
     }
+    step.anew = gt_begins_at_condition(span);
     settle(graph, lane, span->stack, yields && strcmp(span->thread->reason, GT_YIELDS_TEXT) == 0);
     step.spot = spot_number(
         graph,
