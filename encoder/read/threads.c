@@ -140,6 +140,7 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
         .kind = gt_kind_of(t),
         .from = t->since,
         .ns = ns - t->since,
+        .began = t->state == GT_G_WAITING ? t->began : t->since,
         .stack = t->stack,
         .by = end.by,
         .waker = end.waker,
@@ -390,6 +391,17 @@ static bool sleeps_in_wait(const struct gt_callers *stack)
     return false;
 }
 
+/*
+ * Whether the wait that begins is a further sleep in the call of the last wait. A trace of a format
+ * without logs names no locks.
+ */
+static bool sleeps_on(const struct gt_threads *all, const struct gt_thread_state *t,
+                      const struct gt_callers *stack)
+{
+    return all->trace->ours && t->again && gt_kind_of(t) == GT_SYNC && stack == t->stopped_at &&
+           (t->wanted.lock || !all->locks.by_name.used);
+}
+
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                  enum gt_g_state state, uint64_t ns)
 {
@@ -413,7 +425,9 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
         t->wanted.holder = 0;
         t->wanted.who = "";
     }
-    t->stack = h->stack;
+    if (!sleeps_on(all, t, h->stack))
+        t->began = ns;
+    t->stack = t->stopped_at = h->stack;
     if (t->begins_in_rust && t->stack)
         look_behind_rust(t, t->stack);
     if (state == GT_G_SYSCALL) {
@@ -629,8 +643,10 @@ static void note_blocked(struct gt_threads *all)
     for (size_t i = 0; i < all->trace->n_blocked; i++) {
         const struct gt_blocked_row *row = &all->trace->blocked[i];
         struct gt_thread_state *t = gt_threads_find(all, row->g);
-        if (t && row->again && t->state == GT_G_RUNNABLE)
+        if (t && row->again && t->state == GT_G_RUNNABLE) {
             t->state = GT_G_WAITING; /* it was signalled, and now waits for its mutex */
+            t->again = true;
+        }
         bool same = t && !t->ended && t->state == GT_G_WAITING && gt_kind_of(t) == GT_SYNC;
         /*
          * Recording may have ended before the wait began; a wait begins anew after a spurious

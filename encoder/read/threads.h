@@ -35,6 +35,8 @@ struct gt_thread_state {
     const struct gt_blocked_row *at_end;    /* its wait when the trace ends; or NULL */
     bool awaited;                           /* then another thread waits for a lock of this one */
     uint64_t wanted_at, woke;               /* when the log said so; when it last began to run */
+    const struct gt_callers *stopped_at;    /* the stack of its last wait or call; or NULL */
+    uint64_t began;                         /* when that wait began: see gt_span.began */
     struct gt_stream *call;                 /* where its last call began; or NULL */
     bool again;                             /* after a spurious wake-up it waits for the same */
     bool polls;                             /* its last wait is a sleep of polled.h */
@@ -56,6 +58,11 @@ struct gt_span {
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     uint64_t from, ns;
+    /*
+     * When the call that waits began to wait: before `from` if this is a further sleep in it. A
+     * thread that is woken for a mutex, and finds it taken again, sleeps on in the same call.
+     */
+    uint64_t began;
     const struct gt_callers *stack;   /* of this wait or call, or the one before; or NULL */
     const struct gt_thread_state *by; /* the other thread that ended the wait, or NULL */
     const struct gt_callers *waker;   /* where that thread ended it */

@@ -17,7 +17,7 @@ from lib.exported import (
     go_pprof, keep_picture, leaves,
 )  # fmt: skip
 from lib.names import ARGUMENTS, SHOWN
-from lib.reports import ns_of
+from lib.reports import ns_of, report
 from lib.seeds import seeded
 
 VIEWER = ROOT / "test/viewer"
@@ -94,6 +94,14 @@ def test_its_own_checks(server):
         firefox(server.trace.parent / "wrong")
 
 
+def waits_in_top(trace, kind, *options):
+    """How many, by call. With --wakers each sleep of a wait counts, as in Go's profiles."""
+    counts = collections.Counter()
+    for row in report(trace, "top", "--idle=none", f"--kind={kind}", "-n", "100000", *options)["waits"]:
+        counts[row["what"]] += row["count"]
+    return counts
+
+
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("program", ["rounds", "truth", "server"])
 def test_sums(request, program):
@@ -111,7 +119,7 @@ def test_sums(request, program):
         for to in timelines:
             assert is_near(timelines[to][kind], theirs.total_ns), (to, kind)
         counts = go_pprof(profile, f"-sample_index={kind}_count")
-        assert counts == theirs.leaf_count()
+        assert counts == waits_in_top(trace, kind) and theirs.leaf_count() == waits_in_top(trace, kind, "--wakers")
 
 
 def test_sums_of_perfetto(rounds):

@@ -20,17 +20,30 @@ static uint64_t key_of(const struct gt_stack_sum *s)
     return gt_hash_mix(gt_hash_mix(key, (uintptr_t)s->by), (uintptr_t)s->thread);
 }
 
-static void add(struct gt_stack_sums *sums, const struct gt_stack_sum *part)
+/* Returns the index of the sum + 1. */
+static size_t add(struct gt_stack_sums *sums, const struct gt_stack_sum *part)
 {
     uint64_t *slot = gt_need(gt_memo_at(&sums->by_key, key_of(part)));
     if (!*slot) {
         sums->sum = gt_need_room(sums->sum, sums->n, &sums->room, sizeof *sums->sum);
         sums->sum[sums->n] = *part;
-        *slot = ++sums->n;
-        return;
+        return *slot = ++sums->n;
     }
     sums->sum[*slot - 1].value += part->value;
     sums->sum[*slot - 1].count += part->count;
+    return *slot;
+}
+
+size_t *gt_export_counted(struct gt_wholes *wholes, const struct gt_span *span)
+{
+    static size_t once;
+    if (span->kind != GT_SYNC) {
+        once = 0;
+        return &once;
+    }
+    struct gt_whole *wait = gt_whole_of(wholes, span->thread);
+    gt_whole_add(wait, span);
+    return &wait->counted;
 }
 
 bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns)
@@ -46,17 +59,23 @@ static void add_span(void *arg, const struct gt_span *span)
 {
     struct gt_stack_sums *sums = arg;
     const struct gt_export *how = sums->how;
-    if (!(how->kinds & 1u << span->kind) || !gt_export_counts(how, span->ended, span->ns))
+    if (!(how->kinds & 1u << span->kind))
         return;
-    add(sums,
-        &(struct gt_stack_sum){.stack = span->stack,
-                               .waker = how->wakers ? span->waker : NULL,
-                               .thread = how->by_thread ? gt_export_thread(span->thread) : NULL,
-                               .by = how->wakers && span->by ? gt_export_thread(span->by) : NULL,
-                               .kind = span->kind,
-                               .ended = span->ended,
-                               .value = span->ns,
-                               .count = 1});
+    size_t *counted = gt_export_counted(&sums->wholes, span);
+    if (*counted)
+        sums->sum[*counted - 1].count--;
+    *counted = 0;
+    if (!gt_export_counts(how, span->ended, span->ns))
+        return;
+    struct gt_stack_sum part = {.stack = span->stack,
+                                .waker = how->wakers ? span->waker : NULL,
+                                .thread = how->by_thread ? gt_export_thread(span->thread) : NULL,
+                                .by = how->wakers && span->by ? gt_export_thread(span->by) : NULL,
+                                .kind = span->kind,
+                                .ended = span->ended,
+                                .value = span->ns,
+                                .count = 1};
+    *counted = add(sums, &part);
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,

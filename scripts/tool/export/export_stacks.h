@@ -3,6 +3,8 @@
 
 #include "export.h"
 
+#include "scripts/tool/report/whole.h"
+
 #include "encoder/read/threads.h"
 
 struct gt_stack_sum {
@@ -11,7 +13,7 @@ struct gt_stack_sum {
     const char *by;                         /* the waker's name; NULL: no thread ended the wait */
     enum gt_kind kind;                      /* GT_RUNNING: CPU samples */
     bool ended;
-    uint64_t value, count; /* ns, or samples; waits or samples */
+    uint64_t value, count; /* ns, or samples; waits that end there, or samples */
 };
 
 struct gt_stack_sums {
@@ -19,6 +21,7 @@ struct gt_stack_sums {
     struct gt_stack_sum *sum;
     size_t n, room;
     struct gt_memo by_key;
+    struct gt_wholes wholes; /* counted: index of the sum + 1 */
 };
 
 /* Reads the trace, which is x's own or another one. *sums is zero-initialised. */
@@ -31,6 +34,12 @@ void gt_stack_sums_read(struct gt_stack_sums *sums, const struct gt_export *x,
  */
 typedef void gt_frame_fn(void *arg, const char *name);
 void gt_stack_sum_frames(const struct gt_stack_sum *sum, bool wakers, gt_frame_fn *fn, void *arg);
+
+/*
+ * Where to store in which sum the wait of the span counts. It is not 0 if the wait has counted
+ * already, with an earlier sleep: now it counts with this one.
+ */
+size_t *gt_export_counted(struct gt_wholes *wholes, const struct gt_span *span);
 
 /* Whether a wait counts in a profile; if not, adds it to left_out. */
 bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns);

@@ -59,6 +59,7 @@ struct profile {
     struct sum *sum;
     size_t n, room;
     struct gt_memo by_key;
+    struct gt_wholes wholes;          /* counted: index of the sum + 1 */
     struct gt_memo samples;           /* thread → number of its CPU samples */
     const struct gt_lock_state *held; /* lock of the hold that the next event reports; or NULL */
     struct gt_hold_state hold;
@@ -77,7 +78,8 @@ static uint64_t number_of(const struct gt_callers *stack)
     return stack ? stack->number : 0;
 }
 
-static void add(struct profile *p, const struct sum *part)
+/* Returns the index of the sum + 1. */
+static size_t add(struct profile *p, const struct sum *part)
 {
     uint64_t key = gt_hash_mix(0, (uint64_t)part->column << 1 | part->ended);
     key = gt_hash_mix(gt_hash_mix(key, number_of(part->stack)), number_of(part->waker));
@@ -87,27 +89,33 @@ static void add(struct profile *p, const struct sum *part)
     if (!*slot) {
         p->sum = gt_need_room(p->sum, p->n, &p->room, sizeof *p->sum);
         p->sum[p->n] = *part;
-        *slot = ++p->n;
-        return;
+        return *slot = ++p->n;
     }
     p->sum[*slot - 1].ns += part->ns;
     p->sum[*slot - 1].count += part->count;
+    return *slot;
 }
 
 static void add_span(void *arg, const struct gt_span *span)
 {
     struct profile *p = arg;
-    if (span->kind == GT_RUNNING || !gt_export_counts(p->x, span->ended, span->ns))
+    if (span->kind == GT_RUNNING)
         return;
-    add(p, &(struct sum){.column = (enum column)span->kind,
-                         .ended = span->ended,
-                         .thread = span->thread,
-                         .by = span->by,
-                         .stack = span->stack,
-                         .waker = span->waker,
-                         .lock = span->wanted ? span->wanted->lock : NULL,
-                         .ns = span->ns,
-                         .count = 1});
+    size_t *counted = gt_export_counted(&p->wholes, span);
+    if (*counted)
+        p->sum[*counted - 1].count--;
+    *counted = 0;
+    if (!gt_export_counts(p->x, span->ended, span->ns))
+        return;
+    *counted = add(p, &(struct sum){.column = (enum column)span->kind,
+                                    .ended = span->ended,
+                                    .thread = span->thread,
+                                    .by = span->by,
+                                    .stack = span->stack,
+                                    .waker = span->waker,
+                                    .lock = span->wanted ? span->wanted->lock : NULL,
+                                    .ns = span->ns,
+                                    .count = 1});
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,

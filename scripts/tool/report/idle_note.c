@@ -215,6 +215,7 @@ void gt_idle_note(const struct gt_span *span)
         gt_idle_note_begin(span->by, span->waker);
     if (!gt_is_never_idle(span)) {
         v->count++;
+        v->further += span->began < span->from;
         v->ns += span->ns;
     }
     v->last = span->from;

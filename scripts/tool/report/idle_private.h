@@ -38,6 +38,7 @@ struct gt_visits {
     struct gt_visits *next;             /* in `gt_idle.first` */
     const struct gt_callers *stack;     /* the first stack */
     uint64_t count, ns, answers, peers; /* answers: no work; peers: woken by a thread alike */
+    uint64_t further;                   /* of `count`: further sleeps of waits: gt_span.began */
     uint64_t handed;                    /* wake-ups of a condition variable only for its mutex */
     uint64_t ended, woken;     /* waits that ended; waits that a thread of the trace ended */
     uint64_t first, last;      /* when the first wait there began, and the last one */

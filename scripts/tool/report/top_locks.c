@@ -9,6 +9,7 @@
 #include "table.h"
 #include "scripts/tool/tool.h"
 #include "top_waiting.h"
+#include "whole.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
@@ -46,6 +47,7 @@ static struct {
     struct gt_memo by_key, threads; /* threads: that are counted in a row */
     uint64_t ns, count;
     size_t now; /* the row of the current wait */
+    struct gt_wholes wholes;
 } all;
 
 static uint64_t mix_site(uint64_t hash, const struct gt_where *site)
@@ -205,14 +207,17 @@ void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *sp
         return;
     struct row *row = row_of_wait(span, by_lock);
     struct blame blame = {.span = span};
+    struct gt_whole *wait = gt_whole_of(&all.wholes, span->thread);
+    bool further = gt_whole_goes_on(wait, span);
+    gt_whole_add(wait, span);
     row->ns += span->ns;
-    row->count++;
-    if (span->ns >= row->longest) {
-        row->longest = span->ns;
+    row->count += !further;
+    if (wait->span.ns >= row->longest) {
+        row->longest = wait->span.ns;
         row->stack = span->stack;
     }
     all.ns += span->ns;
-    all.count++;
+    all.count += !further;
     gt_locks_holders(span->wanted->lock, span->from, span->from + span->ns, add_holder, &blame);
     add_rest(threads, &blame);
 }

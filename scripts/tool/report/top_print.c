@@ -208,7 +208,7 @@ static void explain_nameless(const struct gt_top *top)
 static void print_totals(const struct gt_top *top)
 {
     const struct gt_trace *t = top->threads->trace;
-    uint64_t from = 0, ns = gt_select_clip(&from, t->ns), n = top->all.count;
+    uint64_t from = 0, ns = gt_select_clip(&from, t->ns), n = top->all.count - top->all.further;
     gt_report_title(top->threads);
     if (ns < t->ns)
         gt_report_words("from %s to %s: ", gt_duration(from), gt_duration(from + ns));

@@ -23,13 +23,10 @@ static struct gt_top_row *row_at(struct gt_top_rows *rows, uint64_t key)
     return &rows->row[*slot - 1];
 }
 
-bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
+static void add_wait(struct gt_top *top, const struct gt_span *span, bool further)
 {
     const struct gt_callers *stack = span->stack;
     uint64_t ns = top->report == GT_TOP_PREEMPTED ? span->waker_off : span->ns;
-    gt_sure_waits_add(&top->sure, span);
-    if (!(top->kinds & 1u << span->kind) || (top->report == GT_TOP_PREEMPTED && !ns))
-        return false;
     uint64_t number = stack ? stack->number : 0;
     uint64_t g = gt_top_has_wakers(top) ? 0 : span->thread->g; /* fold joins threads */
     uint64_t waker = gt_top_has_wakers(top) && span->waker ? span->waker->number : 0;
@@ -46,10 +43,42 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
     row->stack = stack;
     row->ns += ns;
     row->count++;
+    row->further += further;
     row->longest = ns > row->longest ? ns : row->longest;
     if (top->lengths)
         gt_lengths_add(&row->lengths, ns);
+}
+
+/* Adds the thread's wait once that is over: now, or when the thread waits for something else. */
+static void add_lock_wait(struct gt_top *top, const struct gt_span *span)
+{
+    struct gt_whole *wait = gt_whole_of(&top->wholes, span->thread);
+    bool further = gt_whole_goes_on(wait, span);
+    if (gt_top_has_wakers(top))
+        add_wait(top, span, further);
+    else if (wait->known && !further)
+        add_wait(top, &wait->span, false);
+    gt_whole_add(wait, span);
+}
+
+bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
+{
+    gt_sure_waits_add(&top->sure, span);
+    if (!(top->kinds & 1u << span->kind) || (top->report == GT_TOP_PREEMPTED && !span->waker_off))
+        return false;
+    if (span->kind == GT_SYNC)
+        add_lock_wait(top, span);
+    else
+        add_wait(top, span, false);
     return true;
+}
+
+static void add_last_waits(struct gt_top *top)
+{
+    for (size_t i = 0; i < top->wholes.n && !gt_top_has_wakers(top); i++) {
+        if (top->wholes.of[i].known)
+            add_wait(top, &top->wholes.of[i].span, false);
+    }
 }
 
 void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
@@ -105,6 +134,7 @@ static void join(struct gt_top_row *to, const struct gt_top_row *from)
 {
     to->ns += from->ns;
     to->count += from->count;
+    to->further += from->further;
     if (from->longest > to->longest) {
         to->longest = from->longest;
         to->stack = from->stack;
@@ -203,6 +233,7 @@ static void sum(struct gt_top_row *all, const struct gt_top_rows *rows)
 
 void gt_top_sum_up(struct gt_top *top)
 {
+    add_last_waits(top);
     if (!top->cpu) {
         set_idle_apart(&top->over, &top->idle);
         set_idle_apart(&top->cut, &top->idle);

@@ -8,6 +8,7 @@
 #include "idle.h"
 #include "in_kernel.h"
 #include "lengths.h"
+#include "whole.h"
 
 #include "encoder/read/threads.h"
 
@@ -22,6 +23,7 @@ struct gt_top_row {
     const struct gt_thread_state *by; /* the waker; NULL: several threads */
     const struct gt_where *waker_site; /* the caller of `end` */
     uint64_t ns, count, longest;       /* ns: for samples their number */
+    uint64_t further;                  /* of `count`: further sleeps of waits, with wakers */
     struct gt_lengths lengths;         /* if gt_top.lengths */
     bool ended;
     bool never_idle; /* see gt_is_never_idle */
@@ -52,7 +54,8 @@ struct gt_top {
     struct gt_top_rows over, cut;       /* waits that ended, and those that the trace's end cuts */
     struct gt_idle_sum idle, in_kernel; /* waits and calls that the rows leave out */
     struct gt_sure_waits sure;
-    struct gt_top_row all; /* the sum of both */
+    struct gt_wholes wholes; /* the waits that may go on; with wakers: the last ones */
+    struct gt_top_row all;   /* the sum of both */
 };
 
 static inline bool gt_top_has_wakers(const struct gt_top *top)
@@ -60,7 +63,10 @@ static inline bool gt_top_has_wakers(const struct gt_top *top)
     return top->report == GT_TOP_WAKERS || top->report == GT_TOP_PREEMPTED;
 }
 
-/* Adds a wait. False: it is of another kind. */
+/*
+ * Adds a wait, or a sleep of one: with wakers each sleep counts, as each has a waker of its own.
+ * False: it is of another kind.
+ */
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span);
 void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
                        const struct gt_callers *stack);

@@ -1,9 +1,11 @@
 /* See import.h. */
 #include "import.h"
 
+#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/report/roles.h"
 #include "scripts/tool/report/setup_facts.h"
 #include "insert.h"
 #include "stack_rows.h"
@@ -25,11 +27,18 @@ struct open {
     uint64_t from;
 };
 
+/* One of the sleeps of a wait: see gt_span.began. */
+struct piece {
+    struct gt_span span;
+    struct gt_wanted wanted; /* a copy of span.wanted; lock NULL: that is NULL */
+    uint64_t delay;          /* until the thread ran, or slept on */
+};
+
 /* The unfinished rows of a thread. */
 struct doing {
-    bool waited;
-    struct gt_span wait; /* its last wait, which is over: the delay until it ran comes next */
-    struct gt_wanted wanted;
+    struct piece *piece; /* of its last wait, which may go on */
+    size_t pieces, room_for_pieces;
+    bool delayed; /* the delay of the last piece is known */
     const char *reason;
     struct open *region;
     size_t n, room;
@@ -40,7 +49,7 @@ struct import {
     struct gt_memo doing; /* by goroutine */
     struct gt_memo tasks; /* → struct open, or DONE */
     struct gt_memo locks; /* by pointer → id */
-    uint64_t n_locks;
+    uint64_t n_locks, n_waits;
 };
 
 enum { DONE = 1 }; /* no pointer */
@@ -48,8 +57,12 @@ enum { DONE = 1 }; /* no pointer */
 static struct doing *doing_of(struct import *im, const struct gt_thread_state *t)
 {
     uint64_t *slot = gt_need(gt_memo_at(&im->doing, t->g));
-    if (!*slot)
-        *slot = (uintptr_t)gt_need(calloc(1, sizeof(struct doing)));
+    if (!*slot) {
+        struct doing *d = gt_need(calloc(1, sizeof *d));
+        d->piece = gt_need(malloc(sizeof *d->piece)); /* nearly all waits have one */
+        d->room_for_pieces = 1;
+        *slot = (uintptr_t)d;
+    }
     return (void *)(uintptr_t)*slot;
 }
 
@@ -73,36 +86,82 @@ static struct gt_sql_value id_of_lock(struct import *im, const struct gt_lock_st
 
 /* Spans -------------------------------------------------------------------------------------- */
 
-/* delay: how long the thread did not run after the wait. */
+static struct gt_sql_value id_of_holder(const struct gt_wanted *w)
+{
+    return gt_known(w ? w->holder : 0);
+}
+
+static struct gt_sql_value other_holder(const struct gt_wanted *w)
+{
+    return gt_text(w && !w->holder && *w->who ? w->who : NULL);
+}
+
 static void add_wait(struct import *im, const struct gt_span *s, const char *reason,
-                     struct gt_sql_value delay)
+                     struct gt_sql_value delay, uint64_t pieces)
 {
     const struct gt_wanted *w = s->wanted;
-    bool other = w && !w->holder && *w->who;
     ROW(waits, gt_number(s->thread->g), gt_text(gt_kind_names[s->kind]), gt_text(reason),
         gt_number(s->from), gt_number(s->ns), gt_number(s->ended), id_of_stack(s->stack),
         id_of_thread(s->by), id_of_stack(s->waker), delay,
-        w ? id_of_lock(im, w->lock) : GT_SQL_NULL, gt_known(w ? w->holder : 0),
-        gt_text(other ? w->who : NULL), gt_number(gt_is_never_idle(s)));
+        w ? id_of_lock(im, w->lock) : GT_SQL_NULL, id_of_holder(w), other_holder(w),
+        gt_number(gt_is_never_idle(s)), gt_number(pieces));
+    im->n_waits++;
 }
 
-static void begin_delay(struct doing *d, const struct gt_span *s)
+static struct gt_sql_value delay_of(const struct piece *p)
 {
-    d->wait = *s;
-    d->reason = s->thread->reason;
-    if (s->wanted) {
-        d->wanted = *s->wanted;
-        d->wait.wanted = &d->wanted;
-    }
-    d->waited = true;
+    return p->span.ended ? gt_number(p->delay) : GT_SQL_NULL;
 }
 
-static void finish_wait(struct import *im, struct doing *d, uint64_t delay)
+/* Adds a piece of the wait that was added last. */
+static void add_piece(const struct import *im, const struct piece *p)
 {
-    if (!d->waited)
+    const struct gt_span *s = &p->span;
+    const struct gt_wanted *w = p->wanted.lock ? &p->wanted : NULL;
+    ROW(pieces, gt_number(im->n_waits), gt_number(s->from), gt_number(s->ns), gt_number(s->ended),
+        id_of_thread(s->by), id_of_stack(s->waker), delay_of(p), id_of_holder(w), other_holder(w));
+}
+
+/*
+ * Adds the wait of the pieces. A wait for a condition variable is ended by the signal, its first
+ * wake-up. A wait that goes on when the trace ends is for what its last piece is for.
+ */
+static void finish_wait(struct import *im, struct doing *d)
+{
+    size_t n = d->pieces;
+    if (!n)
         return;
-    add_wait(im, &d->wait, d->reason, gt_number(delay));
-    d->waited = false;
+    const struct piece *last = &d->piece[n - 1], *its = last->span.ended ? d->piece : last;
+    bool signalled = n > 1 && gt_role_of(gt_leaf_of(last->span.stack)) == GT_ROLE_CONDITION;
+    struct gt_span wait = last->span;
+    wait.by = signalled ? its->span.by : wait.by;
+    wait.waker = signalled ? its->span.waker : wait.waker;
+    wait.from = d->piece[0].span.from;
+    wait.wanted = its->wanted.lock ? &its->wanted : NULL;
+    for (size_t i = 0; i + 1 < n; i++)
+        wait.ns += d->piece[i].span.ns;
+    add_wait(im, &wait, d->reason, delay_of(last), n);
+    for (size_t i = 0; i < n && n > 1; i++)
+        add_piece(im, &d->piece[i]);
+    d->pieces = 0;
+}
+
+static void note_wait(struct import *im, struct doing *d, const struct gt_span *s)
+{
+    if (s->began == s->from || (d->pieces && d->piece[0].span.began != s->began))
+        finish_wait(im, d);
+    d->piece = gt_need_room(d->piece, d->pieces, &d->room_for_pieces, sizeof *d->piece);
+    d->piece[d->pieces++] = (struct piece){*s, s->wanted ? *s->wanted : (struct gt_wanted){0}, 0};
+    d->reason = s->thread->reason;
+    d->delayed = false;
+}
+
+/* The thread could run. Between two pieces of a wait it runs for no time. */
+static void note_delay(struct doing *d, const struct gt_span *s)
+{
+    if (d->pieces && !d->delayed)
+        d->piece[d->pieces - 1].delay = s->ns;
+    d->delayed = true;
 }
 
 static void add_span(void *arg, const struct gt_span *s)
@@ -110,22 +169,24 @@ static void add_span(void *arg, const struct gt_span *s)
     struct import *im = arg;
     struct doing *d = doing_of(im, s->thread);
     gt_idle_note(s);
-    finish_wait(im, d, s->kind == GT_SCHED ? s->ns : 0);
     switch (s->kind) {
     case GT_RUNNING:
+        if (s->ns)
+            finish_wait(im, d);
+        d->delayed = true;
         ROW(running, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
             gt_number(s->ended), s->p == GT_NO_P ? GT_SQL_NULL : gt_number(s->p));
         break;
     case GT_SYSCALL:
+        finish_wait(im, d);
         ROW(calls, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
             gt_number(s->ended), id_of_stack(s->stack));
         break;
-    case GT_SCHED: add_wait(im, s, s->thread->reason, GT_SQL_NULL); break;
-    default:
-        if (s->ended)
-            begin_delay(d, s);
-        else
-            add_wait(im, s, s->thread->reason, GT_SQL_NULL);
+    case GT_SCHED:
+        note_delay(d, s);
+        add_wait(im, s, s->thread->reason, GT_SQL_NULL, 1);
+        break;
+    default: note_wait(im, d, s);
     }
 }
 
@@ -268,7 +329,7 @@ static void add_thread(struct import *im, const struct gt_thread_state *t)
 {
     const struct gt_shares s = gt_shares_within(&t->shares, t->end - t->begin);
     struct doing *d = doing_of(im, t);
-    finish_wait(im, d, 0);
+    finish_wait(im, d);
     for (size_t i = 0; i < d->n; i++)
         add_region(t, &d->region[i], t->end, false);
     struct gt_sql_value row[9 + GT_KINDS] = {

@@ -13,10 +13,18 @@ const struct gt_sql_definition gt_sql_tables[GT_SQL_TABLES] = {
 
 /* Views first sum up by stack id, then by text: numbers sort faster than texts. */
 const char gt_sql_views[] =
+    "CREATE VIEW wait_pieces AS\n"
+    "SELECT id AS wait_id, thread_id, kind, reason, begin_ns, ns, ended, stack_id, waker_id,\n"
+    "       waker_stack_id, delay_ns, lock_id, holder_id, holder\n"
+    "FROM waits WHERE pieces = 1 UNION ALL\n"
+    "SELECT wait_id, thread_id, kind, reason, p.begin_ns, p.ns, p.ended, stack_id, p.waker_id,\n"
+    "       p.waker_stack_id, p.delay_ns, lock_id, p.holder_id, p.holder\n"
+    "FROM pieces AS p JOIN waits ON waits.id = wait_id;\n"
+
     "CREATE VIEW wakeups AS\n"
-    "SELECT id AS wait_id, begin_ns + ns AS at_ns, waker_id, waker_stack_id, thread_id, kind,\n"
+    "SELECT wait_id, begin_ns + ns AS at_ns, waker_id, waker_stack_id, thread_id, kind,\n"
     "       ns AS waited_ns, delay_ns\n"
-    "FROM waits WHERE waker_id IS NOT NULL;\n"
+    "FROM wait_pieces WHERE waker_id IS NOT NULL;\n"
 
     "CREATE VIEW waits_by_place AS\n"
     "SELECT kind, coalesce(place, '(no stack)') AS place, sum(n) AS count, sum(sum_ns) AS "
@@ -70,7 +78,7 @@ const char gt_sql_views[] =
     "       sum(n) AS waits, sum(sum_ns) AS waited_ns, max(most_ns) AS longest_ns\n"
     "FROM (SELECT lock_id, holder_id, holder, count(*) AS n, sum(ns) AS sum_ns, max(ns) AS "
     "most_ns\n"
-    "      FROM waits WHERE holder_id IS NOT NULL OR holder IS NOT NULL\n"
+    "      FROM wait_pieces WHERE holder_id IS NOT NULL OR holder IS NOT NULL\n"
     "      GROUP BY lock_id, holder_id, holder)\n"
     "JOIN locks ON locks.id = lock_id LEFT JOIN threads ON threads.id = holder_id\n"
     "GROUP BY 1, 2 ORDER BY waited_ns DESC;\n"
@@ -89,7 +97,8 @@ const char gt_sql_views[] =
     "       woken.tid AS woken_tid, woken.name AS woken, n AS count, waited_ns, delay_ns\n"
     "FROM (SELECT waker_id, waker_stack_id, thread_id, count(*) AS n, sum(ns) AS waited_ns,\n"
     "             sum(delay_ns) AS delay_ns\n"
-    "      FROM waits WHERE waker_id IS NOT NULL GROUP BY waker_id, waker_stack_id, thread_id)\n"
+    "      FROM wait_pieces WHERE waker_id IS NOT NULL GROUP BY waker_id, waker_stack_id, "
+    "thread_id)\n"
     "JOIN threads AS waker ON waker.id = waker_id JOIN threads AS woken ON woken.id = thread_id\n"
     "LEFT JOIN stacks ON stacks.id = waker_stack_id ORDER BY count DESC;\n"
 

@@ -7,7 +7,7 @@
  * Count the version up with each change of a database's contents: older databases are then made
  * anew. Both numbers are in the database's header (PRAGMA application_id, user_version).
  */
-enum { GT_SQL_APPLICATION = 0x676f7472 /* "gotr" */, GT_SQL_VERSION = 5 };
+enum { GT_SQL_APPLICATION = 0x676f7472 /* "gotr" */, GT_SQL_VERSION = 6 };
 
 enum gt_sql_table {
 #define GT_TABLE(name, columns, text) GT_SQL_##name,

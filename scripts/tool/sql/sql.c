@@ -126,12 +126,13 @@ static void help(void)
          "  -o, --output=FILE  the database (default: TRACE.db)\n"
          "  -h, --help         print this\n"
          "\n"
-         "Tables: trace, threads, shares, waits, calls, running, locks, holds, signals,\n"
-         "samples, stacks, idle_stacks, frames, stack_frames, tasks, regions, logs, heap,\n"
-         "accounts.\n"
-         "Views: wakeups, waits_by_place, idle_waits, wait_percentiles, wait_lengths,\n"
-         "calls_by_place, longest_waits, lock_holders, hold_times, thread_time, wakers,\n"
-         "sched_delays, parallelism, task_times, samples_by_function, stack_lines.\n"
+         "Tables: trace, threads, shares, waits, pieces, calls, running, locks, holds,\n"
+         "signals, samples, stacks, idle_stacks, frames, stack_frames, tasks, regions,\n"
+         "logs, heap, accounts.\n"
+         "Views: wait_pieces, wakeups, waits_by_place, idle_waits, wait_percentiles,\n"
+         "wait_lengths, calls_by_place, longest_waits, lock_holders, hold_times,\n"
+         "thread_time, wakers, sched_delays, parallelism, task_times,\n"
+         "samples_by_function, stack_lines.\n"
          "`gotrace help sql` explains their columns.");
     exit(0);
 }

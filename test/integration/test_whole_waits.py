@@ -1,0 +1,118 @@
+"""A thread that is woken for a mutex, and finds it taken again, sleeps on: every report counts that as one wait."""
+
+import collections
+import json
+import re
+
+import pytest
+
+from lib import SINGLE, gotools, proc
+from lib.exported import export, go_pprof
+from lib.reports import GOTRACE, report
+
+CALLS = {"plain": "pthread_mutex_lock", "timed": "pthread_mutex_timedlock", "left": "pthread_mutex_lock", "condition": "pthread_cond_wait"}
+Run = collections.namedtuple("Run", "trace format call waited left")
+SYNC = "--idle=none", "--kind=sync", "-n", "1000"
+
+
+def sql(trace, statement):
+    return json.loads(proc.run([GOTRACE, "sql", "--json", trace, statement]).ok().stdout)
+
+
+def record(trace, how, format="go1.23", sched="off"):
+    """waited: how many calls had to wait. left: how many still do when the program ends."""
+    result = proc.traced([SINGLE / "whole_waits/retaken", how], trace, env={"GOTRACE_FORMAT": format, "GOTRACE_SCHED": sched}).ok()
+    return Run(trace, format, CALLS[how], int(result.stdout), 4 if how == "left" else 0)
+
+
+SETTINGS = [*((format, "off") for format in gotools.some("go1.5")), ("go1.23", "on")]
+
+
+@pytest.fixture(params=[(how, *its) for how in CALLS for its in SETTINGS], ids=" ".join)
+def run(request, tmp_path):
+    return record(tmp_path / "t.out", *request.param)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("plain") / "t.out", "plain")
+
+
+def count(rows, call):
+    return sum(row["count"] for row in rows if row["what"] == call)
+
+
+def test_each_wait_counts_once(run):
+    """In top, the database, profiles and flame graphs, in each the same: as the program counts them."""
+    document, by_thread = report(run.trace, "top", *SYNC), report(run.trace, "top", *SYNC, "--by-thread")
+    all_rows = [row for thread in by_thread["by_thread"] for row in thread["waits"]]
+    told = count(all_rows, run.call)
+    assert 0.9 * run.waited - 4 <= told <= run.waited, all_rows  # a lock that comes free within a moment is no wait
+    assert document["count"] == by_thread["count"] == sum(row["count"] for row in all_rows)
+    assert count(document["waits"], run.call) == told - run.left
+    for row in all_rows:
+        assert row["longest_ns"] <= row["total_ns"] and sum(it["count"] for it in row["histogram"]) == row["count"], row
+    waits = f"FROM waits JOIN stacks ON stacks.id = stack_id WHERE what = '{run.call}' AND kind = 'sync'"
+    assert sql(run.trace, f"SELECT count(*) AS n, sum(NOT ended) AS left {waits}") == [{"n": told, "left": run.left}]
+    (most,) = sql(run.trace, f"SELECT max(ns) AS ns {waits} AND ended")
+    assert max(row["longest_ns"] for row in document["waits"] if row["what"] == run.call) == most["ns"]
+    for options, expected in ([], told - run.left), (["--unended"], told):
+        assert go_pprof(export(run.trace, "pprof", *options), "-sample_index=sync_count")[run.call] == expected, options
+    flame = export(run.trace, "flame", "--kind=sync", "--unended").read_text()
+    assert int(re.search(r" in (\d+) waits", flame)[1]) == document["count"]
+
+
+def test_idle_waits(tmp_path):
+    """info and top count them alike: a follower's wait for the next round, also if the mutex is not free then."""
+    run = record(tmp_path / "t.out", "condition")
+    all_idle, other_idle = (report(run.trace, "top", f"--kind={kinds}")["idle"]["count"] for kinds in ("all", "sleep"))
+    assert report(run.trace, "info")["idle"]["count"] == all_idle
+    assert 0.9 * run.waited - 4 <= all_idle - other_idle <= run.waited
+
+
+def test_each_sleep_has_its_waker(run):
+    """Rows by waker, and the database's pieces, have every sleep; as many as Go's profile, with as much time."""
+    pieces = sql(run.trace, "SELECT wait_id, ns, ended, what FROM wait_pieces JOIN stacks ON stacks.id = stack_id WHERE kind = 'sync'")
+    waits = sql(run.trace, "SELECT waits.id AS id, ns, pieces FROM waits WHERE kind = 'sync' AND stack_id")
+    of = collections.defaultdict(list)
+    for piece in pieces:
+        of[piece["wait_id"]].append(piece["ns"])
+    assert {row["id"]: (row["ns"], row["pieces"]) for row in waits} == {id_: (sum(its), len(its)) for id_, its in of.items()}
+    assert len(pieces) > len(waits)
+    ended = [piece for piece in pieces if piece["ended"]]
+    go = max(gotools.readers_of(run.format).items())[1]
+    assert gotools.pprof(run.trace, "sync", go=go).leaf_count() == collections.Counter(piece["what"] for piece in ended)
+    document = report(run.trace, "top", *SYNC, "--wakers")
+    assert sum(row["count"] for row in document["waits"]) == len(ended) and document["count"] == len(waits)
+    assert sum(row["total_ns"] for row in document["waits"]) == sum(piece["ns"] for piece in ended)
+    (wakers,) = sql(run.trace, "SELECT sum(count) AS n, (SELECT count(*) FROM wakeups) AS wakeups FROM wakers")
+    woken = sum(row["count"] for row in document["waits"] if row["ended_by"] != "itself")
+    assert wakers["n"] == wakers["wakeups"] == woken > 0  # a timeout has no waker
+
+
+def test_locks(plain):
+    """--by-lock and --holders count the same waits; holders have all of their time."""
+    (lock,) = (row for row in report(plain.trace, "top", "--by-lock")["locks"] if row["lock"] == "journal")
+    (row,) = (row for row in report(plain.trace, "top", "--holders")["waits"] if row["lock"] == "journal")
+    (its,) = (row for row in report(plain.trace, "top", *SYNC)["waits"] if row["what"] == plain.call)
+    for name in "count", "total_ns", "longest_ns", "average_ns":
+        assert lock[name] == row[name] == its[name], name
+    assert sum(holder["ns"] for holder in lock["holders"]) == its["total_ns"]
+    (known,) = sql(plain.trace, "SELECT sum(waited_ns) AS ns FROM lock_holders WHERE lock = 'journal'")
+    assert 0.5 * its["total_ns"] < known["ns"] <= its["total_ns"]
+
+
+@pytest.mark.parametrize("options", [[], ["--by-lock"], ["--by-thread"]])
+def test_a_part_of_the_trace(plain, options):
+    """A wait counts where a part of it is in the chosen time, also if that begins or ends in it."""
+    pieces = sql(plain.trace, """SELECT wait_id, begin_ns AS begin, begin_ns + ns AS end FROM wait_pieces JOIN stacks ON stacks.id = stack_id
+        WHERE what = 'pthread_mutex_lock' AND kind = 'sync' ORDER BY begin_ns""")  # fmt: skip
+    several = [piece for piece in pieces if sum(it["wait_id"] == piece["wait_id"] for it in pieces) > 2]
+    assert several
+    middle = several[len(several) // 2]
+    for at in (middle["begin"] + middle["end"]) // 2, middle["begin"] + 1, middle["end"] + 1:
+        for option, its in ("--from", (at, 1 << 62)), ("--to", (0, at)):
+            document = report(plain.trace, "top", *SYNC, *options, f"{option}={at}ns")
+            rows = document.get("locks") or document.get("waits") or [row for thread in document["by_thread"] for row in thread["waits"]]
+            told = sum(row["count"] for row in rows if row.get("lock") == "journal" or row.get("what") == plain.call)
+            assert told == len({piece["wait_id"] for piece in pieces if piece["begin"] < its[1] and piece["end"] > its[0]}), (option, at)
