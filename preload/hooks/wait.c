@@ -188,8 +188,9 @@ struct gt_wait gt_wait_begin_sleep(enum gt_hook hook, const struct gt_timeout *e
 
 void gt_wait_fetch(const struct gt_wait *wait)
 {
+    enum { MANY = 32 }; /* the memory of fewer threads stays in a cache */
     const struct gt_thread *t = wait->thread;
-    if (!t)
+    if (!t || !wait->mutex || gt_registry_waits(wait->mutex) < MANY)
         return;
     gt_fetch(t, offsetof(struct gt_thread, w.account));
     gt_fetch(&t->parking, sizeof t->parking);

@@ -77,9 +77,9 @@ void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr);
 bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what);
 
 /*
- * The real call of a condition variable's wait has returned, with the mutex. All other woken
- * waiters now wait for that mutex. So this prefetches at once the memory that we touch until the
- * program gives the mutex up.
+ * The real call of a condition variable's wait has returned, with the mutex. If many other threads
+ * wait for that mutex, this prefetches at once the memory that we touch until the program gives the
+ * mutex up.
  */
 void gt_wait_fetch(const struct gt_wait *wait);
 
