@@ -40,11 +40,15 @@ struct gt_waiter {
 };
 
 #define GT_REGISTRY_SLOTS 4096u
-/* Flags beside the number of waiters: see hot.h, signalled.h, and gt_mutex_release in wait.h. */
-#define GT_REGISTRY_HOT (1u << 31)
-#define GT_REGISTRY_COND (1u << 30)
-#define GT_REGISTRY_KEPT (1u << 29)
-extern _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS];
+/*
+ * Two numbers: of waiters, and from GT_REGISTRY_ASLEEP on of those that were not woken. In between
+ * are flags: see hot.h, signalled.h, and gt_mutex_release in wait.h.
+ */
+#define GT_REGISTRY_ASLEEP (UINT64_C(1) << 32)
+#define GT_REGISTRY_HOT (UINT64_C(1) << 31)
+#define GT_REGISTRY_COND (UINT64_C(1) << 30)
+#define GT_REGISTRY_KEPT (UINT64_C(1) << 29)
+extern _Atomic uint64_t gt_registry_count[GT_REGISTRY_SLOTS];
 
 static inline uint32_t gt_registry_slot(const void *addr)
 {
@@ -60,9 +64,8 @@ static inline bool gt_registry_any(const void *addr)
 /* The number of waiters at the address and at the other addresses of its slot. */
 static inline uint32_t gt_registry_waits(const void *addr)
 {
-    uint32_t beside = GT_REGISTRY_HOT | GT_REGISTRY_COND | GT_REGISTRY_KEPT;
     return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) &
-           ~beside;
+           (GT_REGISTRY_KEPT - 1);
 }
 
 /*
