@@ -62,18 +62,18 @@ static bool lock_with_room(struct gt_writer *w, const void *addr)
     return gt_registry_lock(addr);
 }
 
-/* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
-static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t now, bool all,
+/* Ends one wait in the trace; the registry is locked at its address. */
+static void wake_locked(struct gt_writer *w, struct gt_waiter *target, bool all,
                         struct gt_stack *stack)
 {
     bool done = false;
-    uint64_t at = now;
+    uint64_t before = w->last;
     while (!done && gt_writer_pin_at_once(w)) {
         done = target->woken ? gt_ev_go_unblock_again(w, target->g, stack)
                              : gt_ev_go_unblock(w, target->g, stack);
-        at = w->last > at ? w->last : at;
         gt_writer_unpin(w);
     }
+    uint64_t at = w->last > before ? w->last : gt_clock_now();
     if (all && target->final)
         gt_registry_release(target, at);
     else
@@ -101,11 +101,12 @@ static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
     bool all = wake->max == UINT32_MAX && bits == UINT32_MAX;
-    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* 0: no woken one sleeps again */
+    bool again = !wake->asleep && gt_registry_may_sleep_again(wake->addr);
+    uint64_t at = again ? gt_clock_now() : 0; /* 0: no woken one sleeps again */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
         fetch_after(target, n > 0);
-        wake_locked(w, target, now, all, stack);
+        wake_locked(w, target, all, stack);
         n++;
     }
     return n;
