@@ -2,6 +2,7 @@
 #include "park.h"
 
 #include "encoder/base/fetch.h"
+#include "encoder/base/glibc.h"
 #include "encoder/thread/events.h"
 
 static bool block(struct gt_writer *w, const struct gt_wait_for *what, struct gt_stack *stack,
@@ -62,6 +63,16 @@ static bool lock_with_room(struct gt_writer *w, const void *addr)
     return gt_registry_lock(addr);
 }
 
+/*
+ * Whether target is the only waiter of its condition variable, for libc, too: then libc can wake no
+ * other thread, and target's is asleep there.
+ */
+static bool is_alone(const struct gt_waiter *target)
+{
+    return target->kind == GT_LOCK_COND && !target->woken && !target->next && !target->prev &&
+           gt_glibc_cond_flags((const void *)target->addr) >> GT_COND_WAITERS_SHIFT == 1;
+}
+
 /* Ends one wait in the trace; the registry is locked at its address. */
 static void wake_locked(struct gt_writer *w, struct gt_waiter *target, bool all,
                         struct gt_stack *stack)
@@ -74,7 +85,7 @@ static void wake_locked(struct gt_writer *w, struct gt_waiter *target, bool all,
         gt_writer_unpin(w);
     }
     uint64_t at = w->last > before ? w->last : gt_clock_now();
-    if (all && target->final)
+    if (target->final && (all || is_alone(target)))
         gt_registry_release(target, at);
     else
         gt_registry_woken(target, at);

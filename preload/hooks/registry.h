@@ -154,8 +154,8 @@ void gt_registry_woken(struct gt_waiter *w, uint64_t now);
 /*
  * With the lock held: as gt_registry_woken, but takes w out of the registry. For waiters whose wait
  * ends with the wake-up, when all at the address are woken, so that no waiter can be taken for
- * another. Thousands of threads that run at once then do not queue for the lock. Nothing of w may
- * be used afterwards.
+ * another. Then w's thread need not lock to leave, and thousands that run at once do not queue for
+ * the lock. Nothing of w may be used afterwards.
  */
 void gt_registry_release(struct gt_waiter *w, uint64_t now);
 
