@@ -67,7 +67,10 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         struct gt_wait_for now = *what;
         now.since = what->since ? what->since : gt_clock_now();
         struct gt_stack *stack = gt_capture_from(t, what->hook, what->from);
-        now.lock = lock;
+        /* One by one: the CPU would wait to read them together, as they were not written so. */
+        now.lock.at = lock.at;
+        now.lock.holder = lock.holder;
+        now.lock.shared = lock.shared;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
         wait.mutex = what->mutex;
         if (what->kind != GT_LOCK_GIL) /* which a thread waits for between any two calls */
