@@ -112,8 +112,9 @@ static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
     bool all = wake->max == UINT32_MAX && bits == UINT32_MAX;
-    bool again = !wake->asleep && gt_registry_may_sleep_again(wake->addr);
-    uint64_t at = again ? gt_clock_now() : 0; /* 0: no woken one sleeps again */
+    uint64_t now = 0;
+    bool again = !wake->asleep && gt_registry_may_sleep_again(wake->addr, &now);
+    uint64_t at = again ? now : 0; /* 0: no woken one sleeps again */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
         fetch_after(target, n > 0);

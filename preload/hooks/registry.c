@@ -456,11 +456,13 @@ static bool is_time_for_another(const struct slot *slot)
     return gt_clock_now() >= atomic_load_explicit(&slot->again, memory_order_relaxed);
 }
 
-bool gt_registry_may_sleep_again(const void *addr)
+bool gt_registry_may_sleep_again(const void *addr, uint64_t *now)
 {
     uint64_t word = atomic_load_explicit(word_of(addr), memory_order_relaxed);
-    return (word & (GT_REGISTRY_KEPT - 1)) > word / GT_REGISTRY_ASLEEP &&
-           is_time_for_another(slot_of(addr));
+    if ((word & (GT_REGISTRY_KEPT - 1)) <= word / GT_REGISTRY_ASLEEP)
+        return false;
+    *now = *now ? *now : gt_clock_now();
+    return *now >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
 }
 
 bool gt_registry_reaches(const void *addr)

@@ -87,11 +87,12 @@ bool gt_registry_ends_keep(const void *mutex);
  * this one.
  *
  * - all_woken: all waiters at the address were woken already.
- * - may_sleep_again: a woken waiter has had the time to go back to sleep.
+ * - may_sleep_again: a woken waiter has had the time to go back to sleep. *now: the time; if it is
+ *   0 and matters, it is read.
  * - reaches: a wake would reach a waiter now, even if only one that went back to sleep.
  */
 bool gt_registry_all_woken(const void *addr);
-bool gt_registry_may_sleep_again(const void *addr);
+bool gt_registry_may_sleep_again(const void *addr, uint64_t *now);
 bool gt_registry_reaches(const void *addr);
 
 /* Whether there is a waiter that a wake would reach. */

@@ -167,15 +167,15 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 
 /*
  * gt_mutex_release: the caller is about to give the mutex up, inside `hook`; ends the wait of its
- * oldest waiter. gt_mutex_taken: the caller has the mutex again, in a function that was called at
- * pc. told: the caller must then call gt_hot_given_up.
+ * oldest waiter. *now: 0; the time, if it was read. gt_mutex_taken: the caller has the mutex again,
+ * in a function that was called at pc. told: the caller must then call gt_hot_given_up.
  */
 struct gt_hold_end {
     bool told;
     bool shared; /* other processes may use the mutex */
     uint64_t at; /* see gt_hot_until */
 };
-struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex, uint64_t *now);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
@@ -194,9 +194,10 @@ static inline bool gt_mutex_is_awaited(const pthread_mutex_t *mutex)
     return gt_registry_any(mutex) || gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
 }
 
-static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex,
+                                                  uint64_t *now)
 {
     if (__builtin_expect(gt_mutex_is_awaited(mutex), 0))
-        return gt_mutex_release_slow(hook, mutex);
+        return gt_mutex_release_slow(hook, mutex, now);
     return (struct gt_hold_end){.told = false};
 }
