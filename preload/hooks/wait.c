@@ -121,9 +121,10 @@ void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr)
         t->jumped = true; /* see gt_wait_ready */
 }
 
-__attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
+__attribute__((noinline)) bool gt_wait_goes_on_slow(struct gt_wait *wait,
+                                                    const struct gt_wait_for *what)
 {
-    struct gt_thread *t = gt_self && gt_self->kept.addr ? gt_thread_enter() : NULL;
+    struct gt_thread *t = gt_thread_enter();
     if (!t)
         return false;
     struct gt_kept_wait kept = t->kept;

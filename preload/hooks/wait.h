@@ -74,7 +74,12 @@ void gt_wait_keep(struct gt_wait *wait, const void *addr);
  * other hook then ends the wait.
  */
 void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr);
-bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what);
+bool gt_wait_goes_on_slow(struct gt_wait *wait, const struct gt_wait_for *what);
+
+static inline bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
+{
+    return gt_self && gt_self->kept.addr && gt_wait_goes_on_slow(wait, what);
+}
 
 /*
  * The real call of a condition variable's wait has returned, with the mutex. If many other threads
