@@ -78,13 +78,15 @@ static void wake_locked(struct gt_writer *w, struct gt_waiter *target, bool all,
                         struct gt_stack *stack)
 {
     bool done = false;
-    uint64_t before = w->last;
+    uint64_t at = 0;
     while (!done && gt_writer_pin_at_once(w)) {
+        uint64_t before = w->last;
         done = target->woken ? gt_ev_go_unblock_again(w, target->g, stack)
                              : gt_ev_go_unblock(w, target->g, stack);
+        at = w->last > before ? w->last : 0;
         gt_writer_unpin(w);
     }
-    uint64_t at = w->last > before ? w->last : gt_clock_now();
+    at = at ? at : gt_clock_now(); /* nothing was written */
     if (target->final && (all || is_alone(target)))
         gt_registry_release(target, at);
     else
