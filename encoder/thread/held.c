@@ -240,9 +240,9 @@ uint32_t gt_held_text(const struct gt_string *s, const char **text)
 
 enum gt_reason gt_held_category(const struct gt_string *s)
 {
-    struct gt_held_key key;
-    memcpy(&key, s->text, sizeof key);
-    switch (key.holder) {
+    uint32_t holder;
+    memcpy(&holder, s->text + offsetof(struct gt_held_key, holder), sizeof holder);
+    switch (holder) {
     case GT_HOLDER_UNKNOWN: return GT_LOG_WAITS_FOR;
     case GT_HOLDER_KEPT: return GT_LOG_WAITS_AGAIN;
     case GT_HOLDER_WAKER: return GT_LOG_WAKES;

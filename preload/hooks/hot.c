@@ -100,7 +100,7 @@ static uint64_t waited_since(const void *lock, uint32_t tid)
 static void cool(const void *lock, uint64_t now)
 {
     struct gt_heat *h = gt_heat_of(lock);
-    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
+    _Atomic uint64_t *word = &gt_registry_count[gt_registry_slot(lock)];
     if (gt_registry_waits(lock) || now <= atomic_load_explicit(&h->until, memory_order_relaxed))
         return;
     atomic_fetch_add(&h->epoch, 1);

@@ -2,6 +2,7 @@
 #include "park.h"
 
 #include "encoder/base/fetch.h"
+#include "encoder/base/glibc.h"
 #include "encoder/thread/events.h"
 
 static bool block(struct gt_writer *w, const struct gt_wait_for *what, struct gt_stack *stack,
@@ -62,19 +63,31 @@ static bool lock_with_room(struct gt_writer *w, const void *addr)
     return gt_registry_lock(addr);
 }
 
-/* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
-static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t now, bool all,
+/*
+ * Whether target is the only waiter of its condition variable, for libc, too: then libc can wake no
+ * other thread, and target's is asleep there.
+ */
+static bool is_alone(const struct gt_waiter *target)
+{
+    return target->kind == GT_LOCK_COND && !target->woken && !target->next && !target->prev &&
+           gt_glibc_cond_flags((const void *)target->addr) >> GT_COND_WAITERS_SHIFT == 1;
+}
+
+/* Ends one wait in the trace; the registry is locked at its address. */
+static void wake_locked(struct gt_writer *w, struct gt_waiter *target, bool all,
                         struct gt_stack *stack)
 {
     bool done = false;
-    uint64_t at = now;
+    uint64_t at = 0;
     while (!done && gt_writer_pin_at_once(w)) {
+        uint64_t before = w->last;
         done = target->woken ? gt_ev_go_unblock_again(w, target->g, stack)
                              : gt_ev_go_unblock(w, target->g, stack);
-        at = w->last > at ? w->last : at;
+        at = w->last > before ? w->last : 0;
         gt_writer_unpin(w);
     }
-    if (all && target->final)
+    at = at ? at : gt_clock_now(); /* nothing was written */
+    if (target->final && (all || is_alone(target)))
         gt_registry_release(target, at);
     else
         gt_registry_woken(target, at);
@@ -101,11 +114,13 @@ static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
     bool all = wake->max == UINT32_MAX && bits == UINT32_MAX;
-    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* 0: no woken one sleeps again */
+    uint64_t now = 0;
+    bool again = !wake->asleep && gt_registry_may_sleep_again(wake->addr, &now);
+    uint64_t at = again ? now : 0; /* 0: no woken one sleeps again */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
         fetch_after(target, n > 0);
-        wake_locked(w, target, now, all, stack);
+        wake_locked(w, target, all, stack);
         n++;
     }
     return n;

@@ -9,7 +9,7 @@
 
 #define SHARDS 1024u
 
-_Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS] GT_SPARSE;
+_Atomic uint64_t gt_registry_count[GT_REGISTRY_SLOTS] GT_SPARSE;
 
 /* Waiters, those to be woken first in front. */
 struct line {
@@ -34,9 +34,8 @@ static _Atomic bool used; /* a thread has waited */
 
 /* A slot is a part of a shard, and is changed under the shard's lock, but for its keeper. */
 static struct slot {
-    _Atomic uint32_t asleep; /* waiters that were not woken */
     _Atomic uint32_t keeper; /* see gt_registry_keep */
-    _Atomic uint64_t again;  /* when one of the others may sleep again, or earlier */
+    _Atomic uint64_t again;  /* when a waiter that was woken may sleep again, or earlier */
 } slots[GT_REGISTRY_SLOTS] GT_SPARSE;
 
 static struct shard *shard_of(const void *addr)
@@ -135,26 +134,31 @@ static struct slot *slot_of(const void *addr)
     return &slots[gt_registry_slot(addr)];
 }
 
-static void add_to(_Atomic uint32_t *n, uint32_t by)
+static inline _Atomic uint64_t *word_of(const void *addr)
 {
-    atomic_fetch_add_explicit(n, by, memory_order_relaxed);
+    return &gt_registry_count[gt_registry_slot(addr)];
 }
 
-/* One waiter more, or less, that was not woken. The shard is locked. */
-static void count_asleep(const void *addr, uint32_t by)
+enum { WOKEN = 1 }; /* a waiter in the word; and one that was not woken: */
+#define SLEEPER (GT_REGISTRY_ASLEEP + 1)
+
+static inline void add_to(const void *addr, uint64_t by)
 {
-    struct shard *s = shard_of(addr);
-    add_to(&slot_of(addr)->asleep, by);
+    atomic_fetch_add_explicit(word_of(addr), by, memory_order_relaxed);
+}
+
+static inline void count_sleepers(struct shard *s, const void *addr, uint32_t by)
+{
     if (s->counted == addr)
         s->sleepers += by;
 }
 
-/* One waiter more, or less, at addr. The shard is locked. */
-static void count(const void *addr, uint32_t by, bool asleep)
+/* w leaves its slot. The shard is locked. */
+static void discount(struct shard *s, const struct gt_waiter *w)
 {
-    add_to(&gt_registry_count[gt_registry_slot(addr)], by);
-    if (asleep)
-        count_asleep(addr, by);
+    add_to(w->addr, w->woken ? -(uint64_t)WOKEN : -SLEEPER);
+    if (!w->woken)
+        count_sleepers(s, w->addr, -1u);
 }
 
 static void begin(struct gt_waiter *w, const void *addr, uint64_t now)
@@ -169,7 +173,7 @@ static void begin(struct gt_waiter *w, const void *addr, uint64_t now)
 
 void gt_registry_keep(const void *mutex, uint32_t tid)
 {
-    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(mutex)];
+    _Atomic uint64_t *word = word_of(mutex);
     atomic_store_explicit(&slot_of(mutex)->keeper, tid, memory_order_relaxed);
     /* release: pairs with gt_registry_keeps */
     if (!(atomic_load_explicit(word, memory_order_relaxed) & GT_REGISTRY_KEPT))
@@ -179,15 +183,14 @@ void gt_registry_keep(const void *mutex, uint32_t tid)
 bool gt_registry_keeps(const void *mutex, uint32_t tid)
 {
     /* acquire: pairs with gt_registry_keep */
-    uint32_t word =
-        atomic_load_explicit(&gt_registry_count[gt_registry_slot(mutex)], memory_order_acquire);
+    uint64_t word = atomic_load_explicit(word_of(mutex), memory_order_acquire);
     return word & GT_REGISTRY_KEPT &&
            atomic_load_explicit(&slot_of(mutex)->keeper, memory_order_relaxed) == tid;
 }
 
 bool gt_registry_ends_keep(const void *mutex)
 {
-    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(mutex)];
+    _Atomic uint64_t *word = word_of(mutex);
     if (!(atomic_load_explicit(word, memory_order_relaxed) & GT_REGISTRY_KEPT))
         return false;
     atomic_fetch_and_explicit(word, ~GT_REGISTRY_KEPT, memory_order_relaxed);
@@ -196,9 +199,11 @@ bool gt_registry_ends_keep(const void *mutex)
 
 void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
 {
+    struct shard *s = shard_of(addr);
     begin(w, addr, now);
-    append_locked(shard_of(addr), w);
-    count(addr, 1, true);
+    append_locked(s, w);
+    add_to(addr, SLEEPER);
+    count_sleepers(s, addr, 1);
 }
 
 /*
@@ -211,22 +216,19 @@ void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
 /* When a woken waiter that is still here must have gone back to sleep. */
 static uint64_t asleep_again_at(const struct gt_waiter *w)
 {
-    uint64_t waited = w->woken > w->since ? w->woken - w->since : 0;
-    uint64_t waking = gt_clock_units(WAKING_NS);
     if (w->outrun)
         return 0;
     if (w->final)
         return UINT64_MAX;
+    uint64_t waited = w->woken > w->since ? w->woken - w->since : 0;
+    uint64_t waking = gt_clock_units(WAKING_NS);
     return w->woken + (waited / 127 > waking ? waited / 127 : waking);
 }
 
-/* Moves w to the end of the line of woken waiters. */
-static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
+/* Puts w, which is in no line, at the end of the line of woken waiters. */
+static void append_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
 {
     struct slot *slot = slot_of(w->addr);
-    unlink_locked(s, w);
-    if (!w->woken)
-        count_asleep(w->addr, -1u);
     w->woken = now;
     w->outrun = false;
     append_locked(s, w);
@@ -236,13 +238,23 @@ static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
         atomic_store_explicit(&slot->again, at, memory_order_relaxed);
 }
 
+/* Moves w to the end of the line of woken waiters. */
+static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
+{
+    unlink_locked(s, w);
+    if (!w->woken) {
+        add_to(w->addr, -GT_REGISTRY_ASLEEP);
+        count_sleepers(s, w->addr, -1u);
+    }
+    append_woken(s, w, now);
+}
+
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
 {
     _Atomic(struct gt_waiter *) *arrived = &shard_of(addr)->arrived;
     begin(w, addr, now);
     /* Counted first, because a thread that finds w may take w out at once. */
-    add_to(&gt_registry_count[gt_registry_slot(addr)], 1);
-    add_to(&slot_of(addr)->asleep, 1);
+    add_to(addr, SLEEPER);
     w->next = atomic_load_explicit(arrived, memory_order_relaxed);
     /* release: pairs with admit_locked */
     while (!atomic_compare_exchange_weak_explicit(arrived, &w->next, w, memory_order_release,
@@ -299,7 +311,7 @@ static void forget_mutex(struct shard *held, struct gt_waiter *w)
     admit_locked(s);
     if (relock->addr == w->mutex) {
         unlink_locked(s, relock);
-        count(w->mutex, -1u, !relock->woken);
+        discount(s, relock);
         __atomic_store_n(&relock->addr, NULL, __ATOMIC_RELEASE);
     }
     if (s != held)
@@ -364,7 +376,7 @@ bool gt_registry_remove(struct gt_waiter *w, bool took, int64_t patience_ns)
         return true;
     }
     unlink_locked(s, w);
-    count(w->addr, -1u, !w->woken);
+    discount(s, w);
     if (took && took_anothers(w))
         hand_back(s, w);
     __atomic_store_n(&w->addr, NULL, __ATOMIC_RELAXED);
@@ -412,10 +424,11 @@ void gt_registry_move(const void *from, const void *to, uint32_t max)
         if (w->addr != from)
             continue;
         unlink_locked(source, w);
-        count(from, -1u, true);
+        discount(source, w);
         __atomic_store_n(&w->addr, to, __ATOMIC_RELAXED);
         append_locked(target, w);
-        count(to, 1, true);
+        add_to(to, SLEEPER);
+        count_sleepers(target, to, 1);
         max--;
     }
     if (source != target)
@@ -435,7 +448,7 @@ void gt_registry_unlock(const void *addr)
 
 bool gt_registry_all_woken(const void *addr)
 {
-    return !atomic_load_explicit(&slot_of(addr)->asleep, memory_order_relaxed);
+    return atomic_load_explicit(word_of(addr), memory_order_relaxed) < GT_REGISTRY_ASLEEP;
 }
 
 static bool is_time_for_another(const struct slot *slot)
@@ -443,11 +456,13 @@ static bool is_time_for_another(const struct slot *slot)
     return gt_clock_now() >= atomic_load_explicit(&slot->again, memory_order_relaxed);
 }
 
-bool gt_registry_may_sleep_again(const void *addr)
+bool gt_registry_may_sleep_again(const void *addr, uint64_t *now)
 {
-    const struct slot *slot = slot_of(addr);
-    uint32_t asleep = atomic_load_explicit(&slot->asleep, memory_order_relaxed);
-    return gt_registry_waits(addr) > asleep && is_time_for_another(slot);
+    uint64_t word = atomic_load_explicit(word_of(addr), memory_order_relaxed);
+    if ((word & (GT_REGISTRY_KEPT - 1)) <= word / GT_REGISTRY_ASLEEP)
+        return false;
+    *now = *now ? *now : gt_clock_now();
+    return *now >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
 }
 
 bool gt_registry_reaches(const void *addr)
@@ -543,8 +558,9 @@ static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
         return;
     admit_locked(s);
     w->relock->g = w->g;
-    gt_registry_add_locked(w->relock, w->mutex, now);
-    set_woken(s, w->relock, now);
+    begin(w->relock, w->mutex, now);
+    append_woken(s, w->relock, now);
+    add_to(w->mutex, WOKEN);
     if (s != held)
         gt_unlock(&s->lock);
 }
@@ -561,7 +577,7 @@ void gt_registry_release(struct gt_waiter *w, uint64_t now)
 {
     struct shard *s = shard_of(w->addr);
     unlink_locked(s, w);
-    count(w->addr, -1u, !w->woken);
+    discount(s, w);
     if (w->relock)
         await_mutex(s, w, now);
     /* release: w's thread, which reads it without the lock, has w to itself from now on. */

@@ -40,11 +40,15 @@ struct gt_waiter {
 };
 
 #define GT_REGISTRY_SLOTS 4096u
-/* Flags beside the number of waiters: see hot.h, signalled.h, and gt_mutex_release in wait.h. */
-#define GT_REGISTRY_HOT (1u << 31)
-#define GT_REGISTRY_COND (1u << 30)
-#define GT_REGISTRY_KEPT (1u << 29)
-extern _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS];
+/*
+ * Two numbers: of waiters, and from GT_REGISTRY_ASLEEP on of those that were not woken. In between
+ * are flags: see hot.h, signalled.h, and gt_mutex_release in wait.h.
+ */
+#define GT_REGISTRY_ASLEEP (UINT64_C(1) << 32)
+#define GT_REGISTRY_HOT (UINT64_C(1) << 31)
+#define GT_REGISTRY_COND (UINT64_C(1) << 30)
+#define GT_REGISTRY_KEPT (UINT64_C(1) << 29)
+extern _Atomic uint64_t gt_registry_count[GT_REGISTRY_SLOTS];
 
 static inline uint32_t gt_registry_slot(const void *addr)
 {
@@ -66,9 +70,8 @@ static inline bool gt_registry_is_kept(const void *addr)
 /* The number of waiters at the address and at the other addresses of its slot. */
 static inline uint32_t gt_registry_waits(const void *addr)
 {
-    uint32_t beside = GT_REGISTRY_HOT | GT_REGISTRY_COND | GT_REGISTRY_KEPT;
     return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) &
-           ~beside;
+           (GT_REGISTRY_KEPT - 1);
 }
 
 /*
@@ -90,11 +93,12 @@ bool gt_registry_ends_keep(const void *mutex);
  * this one.
  *
  * - all_woken: all waiters at the address were woken already.
- * - may_sleep_again: a woken waiter has had the time to go back to sleep.
+ * - may_sleep_again: a woken waiter has had the time to go back to sleep. *now: the time; if it is
+ *   0 and matters, it is read.
  * - reaches: a wake would reach a waiter now, even if only one that went back to sleep.
  */
 bool gt_registry_all_woken(const void *addr);
-bool gt_registry_may_sleep_again(const void *addr);
+bool gt_registry_may_sleep_again(const void *addr, uint64_t *now);
 bool gt_registry_reaches(const void *addr);
 
 /* Whether there is a waiter that a wake would reach. */
@@ -157,8 +161,8 @@ void gt_registry_woken(struct gt_waiter *w, uint64_t now);
 /*
  * With the lock held: as gt_registry_woken, but takes w out of the registry. For waiters whose wait
  * ends with the wake-up, when all at the address are woken, so that no waiter can be taken for
- * another. Thousands of threads that run at once then do not queue for the lock. Nothing of w may
- * be used afterwards.
+ * another. Then w's thread need not lock to leave, and thousands that run at once do not queue for
+ * the lock. Nothing of w may be used afterwards.
  */
 void gt_registry_release(struct gt_waiter *w, uint64_t now);
 

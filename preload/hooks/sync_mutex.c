@@ -110,25 +110,25 @@ static bool ends_keep(const pthread_mutex_t *mutex)
     return !gt_mutex_is_awaited(mutex);
 }
 
-struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex, uint64_t *now)
 {
-    struct gt_hold_end end = {.shared = gt_shared_is(GT_LOCK_MUTEX, mutex)};
     if (!releases(mutex) || ends_keep(mutex))
-        return end;
+        return (struct gt_hold_end){.told = false};
+    bool shared = gt_shared_is(GT_LOCK_MUTEX, mutex), told = false;
+    uint64_t at = 0;
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
-    bool may_be_again = gt_registry_may_sleep_again(mutex);
+    bool may_be_again = gt_registry_may_sleep_again(mutex, now);
     bool again = wakes_sleeper(mutex, may_be_again) && may_be_again;
     bool awaited = elsewhere || again || !gt_registry_all_woken(mutex);
     if (gt_hot_is(mutex) && held_by_caller(mutex))
-        end.told = gt_hot_until(mutex, &end.at);
-    if (end.told && awaited)
-        gt_hot_given_up(hook, mutex, true, end.at, end.shared);
+        told = gt_hot_until(mutex, &at);
+    if (told && awaited)
+        gt_hot_given_up(hook, mutex, true, at, shared);
     if (awaited && gt_registry_any(mutex))
         gt_wake_slow(&(struct gt_wake){.hook = hook, .addr = mutex, .max = 1, .asleep = !again});
     if (elsewhere)
         gt_shared_wakes(hook, mutex, false);
-    end.told &= !awaited;
-    return end;
+    return (struct gt_hold_end){.told = told && !awaited, .shared = shared, .at = at};
 }
 
 /* Whether the caller has taken the recursive mutex before. */
@@ -325,7 +325,7 @@ static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
             gt_hot_given_up(hook, mutex, false, gt_clock_now(), shared);
         return r;
     }
-    struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
+    struct gt_hold_end end = gt_mutex_release_slow(hook, mutex, &(uint64_t){0});
     int r = gt_real.pthread_mutex_unlock(mutex);
     if (end.told)
         gt_hot_given_up(hook, mutex, false, end.at, end.shared);
@@ -341,7 +341,8 @@ GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 GT_EXPORT int mtx_unlock(mtx_t *mutex)
 {
-    struct gt_hold_end end = gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
+    struct gt_hold_end end =
+        gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex, &(uint64_t){0});
     int r = gt_real.mtx_unlock(mutex);
     if (end.told)
         gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false, end.at, end.shared);

@@ -67,7 +67,10 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         struct gt_wait_for now = *what;
         now.since = what->since ? what->since : gt_clock_now();
         struct gt_stack *stack = gt_capture_from(t, what->hook, what->from);
-        now.lock = lock;
+        /* One by one: the CPU would wait to read them together, as they were not written so. */
+        now.lock.at = lock.at;
+        now.lock.holder = lock.holder;
+        now.lock.shared = lock.shared;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
         wait.mutex = what->mutex;
         if (what->kind != GT_LOCK_GIL) /* which a thread waits for between any two calls */
@@ -118,9 +121,10 @@ void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr)
         t->jumped = true; /* see gt_wait_ready */
 }
 
-__attribute__((noinline)) bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
+__attribute__((noinline)) bool gt_wait_goes_on_slow(struct gt_wait *wait,
+                                                    const struct gt_wait_for *what)
 {
-    struct gt_thread *t = gt_self && gt_self->kept.addr ? gt_thread_enter() : NULL;
+    struct gt_thread *t = gt_thread_enter();
     if (!t)
         return false;
     struct gt_kept_wait kept = t->kept;
@@ -188,8 +192,9 @@ struct gt_wait gt_wait_begin_sleep(enum gt_hook hook, const struct gt_timeout *e
 
 void gt_wait_fetch(const struct gt_wait *wait)
 {
+    enum { MANY = 32 }; /* the memory of fewer threads stays in a cache */
     const struct gt_thread *t = wait->thread;
-    if (!t)
+    if (!t || !wait->mutex || gt_registry_waits(wait->mutex) < MANY)
         return;
     gt_fetch(t, offsetof(struct gt_thread, w.account));
     gt_fetch(&t->parking, sizeof t->parking);

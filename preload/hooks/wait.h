@@ -74,12 +74,17 @@ void gt_wait_keep(struct gt_wait *wait, const void *addr);
  * other hook then ends the wait.
  */
 void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr);
-bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what);
+bool gt_wait_goes_on_slow(struct gt_wait *wait, const struct gt_wait_for *what);
+
+static inline bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
+{
+    return gt_self && gt_self->kept.addr && gt_wait_goes_on_slow(wait, what);
+}
 
 /*
- * The real call of a condition variable's wait has returned, with the mutex. All other woken
- * waiters now wait for that mutex. So this prefetches at once the memory that we touch until the
- * program gives the mutex up.
+ * The real call of a condition variable's wait has returned, with the mutex. If many other threads
+ * wait for that mutex, this prefetches at once the memory that we touch until the program gives the
+ * mutex up.
  */
 void gt_wait_fetch(const struct gt_wait *wait);
 
@@ -167,15 +172,15 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 
 /*
  * gt_mutex_release: the caller is about to give the mutex up, inside `hook`; ends the wait of its
- * oldest waiter. gt_mutex_taken: the caller has the mutex again, in a function that was called at
- * pc. told: the caller must then call gt_hot_given_up.
+ * oldest waiter. *now: 0; the time, if it was read. gt_mutex_taken: the caller has the mutex again,
+ * in a function that was called at pc. told: the caller must then call gt_hot_given_up.
  */
 struct gt_hold_end {
     bool told;
     bool shared; /* other processes may use the mutex */
     uint64_t at; /* see gt_hot_until */
 };
-struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex, uint64_t *now);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
@@ -194,9 +199,10 @@ static inline bool gt_mutex_is_awaited(const pthread_mutex_t *mutex)
     return gt_registry_any(mutex) || gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
 }
 
-static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex,
+                                                  uint64_t *now)
 {
     if (__builtin_expect(gt_mutex_is_awaited(mutex), 0))
-        return gt_mutex_release_slow(hook, mutex);
+        return gt_mutex_release_slow(hook, mutex, now);
     return (struct gt_hold_end){.told = false};
 }

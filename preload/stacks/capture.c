@@ -296,12 +296,12 @@ static struct gt_stack *just_leaf(enum gt_hook hook)
     return gt_stacks_get(&pc, 1, (uint32_t)gt_modules_epoch());
 }
 
-struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const void *from)
+struct gt_stack *gt_capture_from_slow(struct gt_thread *t, enum gt_hook hook, const void *from)
 {
     struct gt_stack *s = from == GT_NOWHERE ? just_leaf(hook) : gt_capture(t, hook);
     uint64_t pcs[GT_FRAMES_MAX], pc = (uintptr_t)from;
     uint32_t at = 1;
-    if (!s || !from || from == GT_NOWHERE || (s->n > 1 && s->pcs[1] == pc))
+    if (!s || from == GT_NOWHERE || (s->n > 1 && s->pcs[1] == pc))
         return s;
     while (at < s->n && s->pcs[at] != pc)
         at++;

@@ -26,7 +26,13 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
  * other frames. from NULL: as gt_capture. GT_NOWHERE: only the leaf.
  */
 #define GT_NOWHERE ((const void *)UINTPTR_MAX)
-struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const void *from);
+struct gt_stack *gt_capture_from_slow(struct gt_thread *t, enum gt_hook hook, const void *from);
+
+static inline struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook,
+                                               const void *from)
+{
+    return from ? gt_capture_from_slow(t, hook, from) : gt_capture(t, hook);
+}
 
 /* A function's frame, as its frame pointer tells, and an address in that function. */
 struct gt_here {

@@ -253,14 +253,11 @@ static inline enum outcome step(const struct gt_trail *t, struct state *s, uint6
 /* The trail ---------------------------------------------------------------------------------- */
 
 /*
- * Checks the remembered frames outward of i; i's own registers are as now. These frames are
- * unchanged if the words that the walk read are: a walk depends on nothing else. Returns the first
- * changed frame.
+ * The first remembered frame outward of i that has changed; i's own registers are as now. The
+ * frames are unchanged if the words that the walk read are: a walk depends on nothing else.
  */
-static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
+static inline uint32_t changed_after(const struct gt_path *p, uint32_t i)
 {
-    if (p->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, p->step[GT_TRAIL_MAX - 1].sp))
-        return GT_TRAIL_MAX + 1;
     const struct gt_step *step = &p->step[i + 1], *end = &p->step[GT_TRAIL_MAX];
     const uint64_t *pc = &p->pcs[i + 2];
     while (step < end && gt_arch_code(word_at(step->sp - ra_below(step->ra_below))) == *pc &&
@@ -269,6 +266,14 @@ static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
         pc++;
     }
     return (uint32_t)(step - p->step);
+}
+
+/* As changed_after, with frames up to where they can be read; GT_TRAIL_MAX + 1: not all can. */
+static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
+{
+    if (p->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, p->step[GT_TRAIL_MAX - 1].sp))
+        return GT_TRAIL_MAX + 1;
+    return changed_after(p, i);
 }
 
 static bool same_state(const struct gt_path *p, uint32_t i, const struct state *s)
@@ -373,29 +378,37 @@ static uintptr_t end_of_frame(const uintptr_t *frame, uintptr_t within)
     return fp_below ? (uintptr_t)frame + fp_below : 0;
 }
 
+/* The registers when the outermost of our functions returns; sp 0: not known. */
+struct begin {
+    uintptr_t pc, sp, fp;
+    uint32_t ra_below;
+};
+
 /* Goes to the program's frame: through our callers, which all keep frame pointers. */
-static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame,
-                  uintptr_t within)
+static inline struct begin begin_at(const uintptr_t *frame, uintptr_t within)
 {
     enum { OURS_MAX = 16 };
     uintptr_t caller = gt_arch_code(frame[1]);
     for (int i = 0; is_ours(caller); i++) {
         if (i == OURS_MAX || frame[0] <= (uintptr_t)frame)
-            return false;
+            return (struct begin){.sp = 0};
         frame = (const uintptr_t *)frame[0];
         within = caller;
         caller = gt_arch_code(frame[1]);
     }
-    s->fp = frame[0];
-    s->fp_at = 0;
-    s->pc = caller;
-    s->look = s->pc - 1;
-    s->sp = end_of_frame(frame, within);
-    s->ra = 0;
-    s->ra_below = (uint32_t)(s->sp - (uintptr_t)(frame + 1));
-    s->interrupted = false;
-    s->plain = true;
-    s->r = range_at(t, s->sp);
+    uintptr_t sp = end_of_frame(frame, within);
+    return (struct begin){caller, sp, frame[0], (uint32_t)(sp - (uintptr_t)(frame + 1))};
+}
+
+static bool start(const struct gt_trail *t, struct state *s, const struct begin *at)
+{
+    *s = (struct state){.pc = at->pc,
+                        .look = at->pc - 1,
+                        .sp = at->sp,
+                        .fp = at->fp,
+                        .ra_below = at->ra_below,
+                        .r = range_at(t, at->sp),
+                        .plain = true};
     return s->sp && !(s->sp & 7);
 }
 
@@ -418,13 +431,27 @@ static struct gt_path *choose(struct gt_trail *t, const struct state *s)
     return p;
 }
 
-__attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
+/*
+ * Whether path i is the whole stack of the hook that returns to `at`, on a stack whose end is
+ * known.
+ */
+static inline bool is_same(const struct gt_trail *t, uint32_t i, uint32_t epoch,
+                           const struct begin *at)
+{
+    const struct gt_path *p = &t->path[i];
+    uint32_t first = gt_path_first(p);
+    const struct gt_step *step = &p->step[first];
+    return p->frames && step->sp == at->sp && p->pcs[first + 1] == at->pc &&
+           !((step->fp ^ at->fp) & step->fp_mask) && p->epoch == epoch &&
+           gt_trail_covers(t, at->sp) && p->step[GT_TRAIL_MAX - 1].sp <= t->stack_hi &&
+           changed_after(p, first) == GT_TRAIL_MAX;
+}
+
+static __attribute__((noinline)) enum gt_walked walk(struct gt_trail *t, uint32_t epoch,
+                                                     const struct begin *at, uint32_t *n)
 {
     struct state s;
-    const uintptr_t *frame = __builtin_frame_address(0);
-    *n = 0;
-    gt_layouts_are_of(epoch);
-    if (!start(t, &s, frame, gt_arch_within(frame)))
+    if (!start(t, &s, at))
         return GT_WALK_FRESH;
     struct gt_path *p = choose(t, &s);
     uint32_t join = p->epoch == epoch ? gt_path_first(p) : GT_TRAIL_MAX, count = 0;
@@ -467,6 +494,21 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     return GT_WALK_TRAIL;
 }
 
+__attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct begin at = begin_at(frame, gt_arch_within(frame));
+    *n = 0;
+    gt_layouts_are_of(epoch);
+    for (uint32_t i = 0; i < t->used; i++) {
+        if (is_same(t, t->last ^ i, epoch, &at)) {
+            t->last ^= i;
+            return GT_WALK_SAME;
+        }
+    }
+    return walk(t, epoch, &at, n);
+}
+
 /*
  * Walks from s on without the trail: at most `max` return addresses, and where their frames begin.
  * *last: why there are no more.
@@ -503,7 +545,8 @@ __attribute__((noinline)) bool gt_unwind_meets_signal(const struct gt_trail *t, 
     enum { DEPTH = 1000 }; /* frames of a handler */
     const uintptr_t *frame = __builtin_frame_address(0);
     gt_layouts_are_of(epoch);
-    enum outcome outcome = start(t, &s, frame, gt_arch_within(frame)) ? GO_ON : BROKEN;
+    struct begin at = begin_at(frame, gt_arch_within(frame));
+    enum outcome outcome = start(t, &s, &at) ? GO_ON : BROKEN;
     for (int i = 0; outcome == GO_ON && i < DEPTH; i++) {
         uint64_t word = gt_layout_lookup(s.look);
         if (gt_layout_kind(word) == GT_FRAME_SIGNAL)
@@ -539,8 +582,9 @@ uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_
 {
     struct state s;
     enum outcome last;
+    struct begin at = begin_at(frame, within);
     gt_layouts_are_of(epoch);
-    return start(t, &s, frame, within) ? walk_on(t, epoch, &s, pcs, sp, GT_TRAIL_MAX, &last) : 0;
+    return start(t, &s, &at) ? walk_on(t, epoch, &s, pcs, sp, GT_TRAIL_MAX, &last) : 0;
 }
 
 /* Beginning ---------------------------------------------------------------------------------- */
