@@ -20,8 +20,12 @@
 #define AHEAD (16 * GT_BUF_BYTES)
 /* Bytes mapped at once: a thousand new threads would queue for the lock of the mappings. */
 #define MAPPED_TOGETHER (16 * GT_BUF_BYTES + PAGE)
-/* A thread that ends hands over a buffer of a few events: wake up for so many bytes of them. */
-#define KICK_BYTES (16 * PAGE)
+/*
+ * A thread that ends hands over a buffer of a few events, and wakes the drain side after so many
+ * bytes of them. A wake-up took it 10 us in a virtual machine. With four times as many bytes,
+ * buffers would be cold when they are used again.
+ */
+#define KICK_BYTES (128 * PAGE)
 
 /* How long threads wait for the drain side before they go on without being recorded. */
 #define PATIENCE_NS 10000000000

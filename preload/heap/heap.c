@@ -335,7 +335,7 @@ static inline void give_back(void *p)
 {
     if (__builtin_expect(gt_in_nursery(p), 0))
         return;
-    if (gt_heap_on)
+    if (gt_heap_on && p) /* libc frees NULL a dozen times when a thread ends */
         gt_heap_gone(p);
     gt_real.free(p);
 }

@@ -40,6 +40,7 @@ static struct gt_thread *thread_alloc(void)
     struct gt_thread *t = gt_freelist_pop(&threads.free);
     if (t) {
         t->regions.open = 0;
+        memset(&t->holds, 0, offsetof(struct gt_holds, hold));
     } else {
         t = gt_arena_alloc(&threads.arena, sizeof *t);
         if (!t) {
@@ -57,7 +58,6 @@ static struct gt_thread *thread_alloc(void)
     t->w.jumped = false;
     t->w.may_lose = false;
     t->stuck = false;
-    memset(&t->holds, 0, sizeof t->holds);
     return t;
 }
 
