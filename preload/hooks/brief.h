@@ -1,7 +1,7 @@
 /*
  * Brief waits: a mutex was taken, and free again before the wait was worth an event. They are
  * counted for each lock, with their time; the counts stand at the end of a trace (GT_BRIEF). They
- * tell how contended a lock is whose holds take less than a microsecond.
+ * tell how contended a lock is whose holds take at most a few microseconds.
  *
  * Each thread counts in memory of its own, before it has the mutex: no critical section becomes
  * longer.

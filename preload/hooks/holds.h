@@ -6,7 +6,7 @@
 
 enum { GT_HOLDS_MAX = 8 };
 
-/* The hot locks that a thread holds now. Zero-initialised. */
+/* The hot locks that a thread holds now. Zero-initialised, at least up to `hold`. */
 struct gt_holds {
     /*
      * A hold that was not timed, as long as it is the thread's only one. It is hardly ever logged,
@@ -25,7 +25,7 @@ struct gt_holds {
         uint64_t since; /* 0: not timed */
         bool longer;    /* the hold began before `since` */
         bool shared;    /* other processes may have the lock; set when the hold ends */
-        uint32_t epoch; /* of the lock's struct heat when the hold began */
+        uint32_t epoch; /* of the lock's struct gt_heat when the hold began */
         uintptr_t pc;   /* where the program called the lock function, or its taker in Python */
         /* Time that the thread has spent since then in waits and calls that are written. */
         uint64_t spent, longest;

@@ -20,9 +20,10 @@
 enum { SHORT_NS = 10000 };
 
 /*
- * How long a lock is hot after a wait of SHORT_NS or more, at most. A wait that is shorter explains
- * nothing that a hold's log could add to. If the lock itself does not name its holder, it is hot
- * for HOT_MIN_NS from the beginning of any wait, so that the next wait's holder is known.
+ * After a wait of SHORT_NS or more a lock stays hot for HOT_TIMES the length of the wait, at most
+ * HOT_MAX_NS. A shorter wait needs no hold's log to explain it. But a lock may not name its holder,
+ * which is known only if it notes its hold. Such a lock is hot for HOT_MIN_NS after any wait
+ * begins, so that the next wait's holder is known.
  */
 #define HOT_MIN_NS UINT64_C(10000000)
 #define HOT_MAX_NS UINT64_C(10000000000)

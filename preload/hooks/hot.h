@@ -1,7 +1,8 @@
 /*
  * Hold times of contended locks. A lock is hot while a thread waits for it, and for a while after a
- * wait of 10 us or more: 1,000 times the length of that wait. Threads note how long they hold hot
- * locks, and where they took them. A hold of GOTRACE_HOLD_MIN leaves a log on the holder's row,
+ * wait of 10 us or more: 1,000 times the length of that wait. A lock other than a mutex or a
+ * read-write lock is hot for 10 ms or more after any wait begins. Threads note how long they hold
+ * hot locks, and where they took them. A hold of GOTRACE_HOLD_MIN leaves a log on the holder's row,
  * such as "[held cache_lock, taken in commit] 31.25ms, of it 29.01ms in fsync". So does a hold of
  * 10 us whose end lets a waiter in.
  *
@@ -51,7 +52,7 @@ static inline bool gt_hot_is(const void *lock)
     return word & GT_REGISTRY_HOT;
 }
 
-/* Ends that the lock is hot, if its time is over and nobody waits for it. */
+/* Makes the lock cool, if its time as a hot lock is over and no thread waits for it. */
 void gt_hot_cool(const void *lock);
 
 /* The time now, for gt_hot_taken; 0: the hold that the caller has begun need not be timed. */
@@ -74,7 +75,10 @@ static inline bool gt_hot_is_waited_for(const void *lock, uint32_t tid)
            atomic_load_explicit(&h->lock, memory_order_relaxed) == lock;
 }
 
-/* Whether the caller's next hold of a hot lock is to be timed: each, or one of many brief ones. */
+/*
+ * Whether the caller must time its next hold of a hot lock. After BRIEF brief holds in a row only
+ * one in EVERY holds is timed. To be called once for each hold: it counts them.
+ */
 static inline bool gt_hot_times(void)
 {
     enum { BRIEF = 64, EVERY = 64 };
