@@ -43,7 +43,7 @@ uint64_t gt_clock_hz(void);
 /* About how many units `ns` nanoseconds are, roughly measured; for thresholds. Any thread. */
 uint64_t gt_clock_units(uint64_t ns);
 
-/* The reverse: about how many nanoseconds `units` units are. */
+/* About how many nanoseconds `units` units are, for lengths of less than an hour. Any thread. */
 uint64_t gt_clock_ns(uint64_t units);
 
 /*

@@ -392,8 +392,8 @@ static bool sleeps_in_wait(const struct gt_callers *stack)
 }
 
 /*
- * Whether the wait that begins is a further sleep in the call of the last wait. A trace of a format
- * without logs names no locks.
+ * Whether the wait that begins is a further sleep in the call of the thread's last wait. The log of
+ * a lock confirms that, except in formats without logs, whose traces name no locks.
  */
 static bool sleeps_on(const struct gt_threads *all, const struct gt_thread_state *t,
                       const struct gt_callers *stack)

@@ -22,8 +22,8 @@
 #define MAPPED_TOGETHER (16 * GT_BUF_BYTES + PAGE)
 /*
  * A thread that ends hands over a buffer of a few events, and wakes the drain side after so many
- * bytes of them. A wake-up took it 10 us in a virtual machine. With four times as many bytes,
- * buffers would be cold when they are used again.
+ * bytes of them. A wake-up costs the thread 10 us in a virtual machine. With four times as many
+ * bytes, buffers would be cold when they are used again.
  */
 #define KICK_BYTES (128 * PAGE)
 

@@ -64,8 +64,8 @@ static bool lock_with_room(struct gt_writer *w, const void *addr)
 }
 
 /*
- * Whether target is the only waiter of its condition variable, for libc, too: then libc can wake no
- * other thread, and target's is asleep there.
+ * Whether target is the only waiter of its condition variable, in the registry and by libc's count.
+ * Then libc can wake no other thread than target's, which is asleep.
  */
 static bool is_alone(const struct gt_waiter *target)
 {
@@ -116,7 +116,7 @@ static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake
     bool all = wake->max == UINT32_MAX && bits == UINT32_MAX;
     uint64_t now = 0;
     bool again = !wake->asleep && gt_registry_may_sleep_again(wake->addr, &now);
-    uint64_t at = again ? now : 0; /* 0: no woken one sleeps again */
+    uint64_t at = again ? now : 0; /* 0: no woken waiter sleeps again */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
         fetch_after(target, n > 0);

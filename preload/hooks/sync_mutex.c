@@ -191,9 +191,10 @@ static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex,
 /*
  * Waits briefly before a wait is recorded. Most waits of threads that contend for a mutex are over
  * before they could be written, and writing causes the next ones: a holder that writes holds the
- * mutex longer. So a mutex that becomes free within two microseconds (four if a wait for it is
- * being written) is no wait: it is counted, before the thread has the mutex. Between the tries the
- * thread does not look at the mutex: each look takes its cache line from the holder.
+ * mutex longer. So a mutex that becomes free within two microseconds is no wait: the wait is
+ * counted, before the thread has the mutex. The limit is four microseconds if other threads wait
+ * for the mutex, because its holder then writes their wake-ups. Between the tries the thread does
+ * not look at the mutex: each look takes its cache line from the holder.
  */
 static int lock_soon(pthread_mutex_t *mutex, const void *pc)
 {
@@ -305,7 +306,7 @@ static bool lets_nobody_in(const pthread_mutex_t *mutex)
     return !waits || (gt_registry_all_woken(mutex) && gt_glibc_mutex_is_held_alone(mutex));
 }
 
-/* The unlock lets nobody in, and nothing is known of the hold but its place: most are such. */
+/* Whether the hold is a light one and its unlock wakes no waiter, as most do. */
 static bool is_light(const pthread_mutex_t *mutex)
 {
     return gt_hot_is_light(mutex) && !gt_shared_is_awaited(GT_LOCK_MUTEX, mutex) &&

@@ -67,7 +67,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         struct gt_wait_for now = *what;
         now.since = what->since ? what->since : gt_clock_now();
         struct gt_stack *stack = gt_capture_from(t, what->hook, what->from);
-        /* One by one: the CPU would wait to read them together, as they were not written so. */
+        /* Not as a whole: the CPU would wait until the stores to the members are in its cache. */
         now.lock.at = lock.at;
         now.lock.holder = lock.holder;
         now.lock.shared = lock.shared;

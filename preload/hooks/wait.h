@@ -74,6 +74,8 @@ void gt_wait_keep(struct gt_wait *wait, const void *addr);
  * other hook then ends the wait.
  */
 void gt_wait_keep_until_call(struct gt_wait *wait, const void *addr);
+
+/* The part of gt_wait_goes_on for a thread that has an open wait. */
 bool gt_wait_goes_on_slow(struct gt_wait *wait, const struct gt_wait_for *what);
 
 static inline bool gt_wait_goes_on(struct gt_wait *wait, const struct gt_wait_for *what)
@@ -172,8 +174,9 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 
 /*
  * gt_mutex_release: the caller is about to give the mutex up, inside `hook`; ends the wait of its
- * oldest waiter. *now: 0; the time, if it was read. gt_mutex_taken: the caller has the mutex again,
- * in a function that was called at pc. told: the caller must then call gt_hot_given_up.
+ * oldest waiter. The caller sets *now to 0. If the function reads the clock, it stores the time
+ * there. gt_mutex_taken: the caller has the mutex again, in a function that was called at pc. told:
+ * the caller must then call gt_hot_given_up.
  */
 struct gt_hold_end {
     bool told;

@@ -26,6 +26,7 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
  * other frames. from NULL: as gt_capture. GT_NOWHERE: only the leaf.
  */
 #define GT_NOWHERE ((const void *)UINTPTR_MAX)
+/* `from` is not NULL. */
 struct gt_stack *gt_capture_from_slow(struct gt_thread *t, enum gt_hook hook, const void *from);
 
 static inline struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook,

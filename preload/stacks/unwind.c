@@ -268,7 +268,7 @@ static inline uint32_t changed_after(const struct gt_path *p, uint32_t i)
     return (uint32_t)(step - p->step);
 }
 
-/* As changed_after, with frames up to where they can be read; GT_TRAIL_MAX + 1: not all can. */
+/* Checks that all frames can be read, then calls changed_after. GT_TRAIL_MAX + 1: not all can. */
 static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
 {
     if (p->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, p->step[GT_TRAIL_MAX - 1].sp))
@@ -384,7 +384,7 @@ struct begin {
     uint32_t ra_below;
 };
 
-/* Goes to the program's frame: through our callers, which all keep frame pointers. */
+/* Finds where the hook returns to the program. All our functions on the way keep frame pointers. */
 static inline struct begin begin_at(const uintptr_t *frame, uintptr_t within)
 {
     enum { OURS_MAX = 16 };

@@ -41,7 +41,10 @@ void gt_help(void);
 /* The command most similar to a word that is no program; NULL: none is similar. */
 const char *gt_command_meant(const char *typed);
 
-/* The reports of `gotrace top`, but --cum: any word of three letters is similar to that. */
+/*
+ * The options of `gotrace top` for its reports, without "--"; NULL ends them. --cum is left out:
+ * any word of three letters is similar to it.
+ */
 extern const char *const gt_top_reports[];
 
 /* Prints a line `gotrace: …` on standard error, with unprintable characters replaced. */

@@ -36,8 +36,8 @@ typedef void gt_frame_fn(void *arg, const char *name);
 void gt_stack_sum_frames(const struct gt_stack_sum *sum, bool wakers, gt_frame_fn *fn, void *arg);
 
 /*
- * Where to store in which sum the wait of the span counts. It is not 0 if the wait has counted
- * already, with an earlier sleep: now it counts with this one.
+ * A place for the index + 1 of the sum in which the span's wait counts. Not 0: the wait counts
+ * there for an earlier sleep. The caller then takes it out of that sum and counts it in the span's.
  */
 size_t *gt_export_counted(struct gt_wholes *wholes, const struct gt_span *span);
 

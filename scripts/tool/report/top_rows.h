@@ -35,7 +35,10 @@ struct gt_top_rows {
     struct gt_memo by_key;
 };
 
-/* The reports, each with its option. GT_TOP_PLACES is the default. */
+/*
+ * The reports, each with its option. GT_TOP_PLACES is the default. --cum is not in the list: see
+ * gt_top_reports.
+ */
 #define GT_TOP_REPORTS(R) \
     R(HOLDERS, "holders") \
     R(BY_LOCK, "by-lock") \
