@@ -47,9 +47,7 @@ void gt_hot_waited(const void *lock, uint64_t since, uint64_t until);
 
 static inline bool gt_hot_is(const void *lock)
 {
-    uint64_t word =
-        atomic_load_explicit(&gt_registry_count[gt_registry_slot(lock)], memory_order_relaxed);
-    return word & GT_REGISTRY_HOT;
+    return gt_registry_word(lock) & GT_REGISTRY_HOT;
 }
 
 /* Makes the lock cool, if its time as a hot lock is over and no thread waits for it. */

@@ -139,7 +139,8 @@ static inline _Atomic uint64_t *word_of(const void *addr)
     return &gt_registry_count[gt_registry_slot(addr)];
 }
 
-enum { WOKEN = 1 }; /* a waiter in the word; and one that was not woken: */
+/* What a waiter adds to its slot's word: one that was woken, and one that was not. */
+#define WOKEN UINT64_C(1)
 #define SLEEPER (GT_REGISTRY_ASLEEP + 1)
 
 static inline void add_to(const void *addr, uint64_t by)
@@ -147,6 +148,7 @@ static inline void add_to(const void *addr, uint64_t by)
     atomic_fetch_add_explicit(word_of(addr), by, memory_order_relaxed);
 }
 
+/* `by` more waiters at addr were not woken: keeps gt_registry_asleep's count. s is locked. */
 static inline void count_sleepers(struct shard *s, const void *addr, uint32_t by)
 {
     if (s->counted == addr)
@@ -156,7 +158,7 @@ static inline void count_sleepers(struct shard *s, const void *addr, uint32_t by
 /* w leaves its slot. The shard is locked. */
 static void discount(struct shard *s, const struct gt_waiter *w)
 {
-    add_to(w->addr, w->woken ? -(uint64_t)WOKEN : -SLEEPER);
+    add_to(w->addr, w->woken ? -WOKEN : -SLEEPER);
     if (!w->woken)
         count_sleepers(s, w->addr, -1u);
 }
@@ -448,26 +450,26 @@ void gt_registry_unlock(const void *addr)
 
 bool gt_registry_all_woken(const void *addr)
 {
-    return atomic_load_explicit(word_of(addr), memory_order_relaxed) < GT_REGISTRY_ASLEEP;
+    return gt_registry_word(addr) < GT_REGISTRY_ASLEEP;
 }
 
-static bool is_time_for_another(const struct slot *slot)
+static bool is_time_for_another(const void *addr, uint64_t now)
 {
-    return gt_clock_now() >= atomic_load_explicit(&slot->again, memory_order_relaxed);
+    return now >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
 }
 
 bool gt_registry_may_sleep_again(const void *addr, uint64_t *now)
 {
-    uint64_t word = atomic_load_explicit(word_of(addr), memory_order_relaxed);
-    if ((word & (GT_REGISTRY_KEPT - 1)) <= word / GT_REGISTRY_ASLEEP)
+    uint64_t word = gt_registry_word(addr);
+    if ((word & GT_REGISTRY_WAITERS) <= word / GT_REGISTRY_ASLEEP)
         return false;
     *now = *now ? *now : gt_clock_now();
-    return *now >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
+    return is_time_for_another(addr, *now);
 }
 
 bool gt_registry_reaches(const void *addr)
 {
-    return !gt_registry_all_woken(addr) || is_time_for_another(slot_of(addr));
+    return !gt_registry_all_woken(addr) || is_time_for_another(addr, gt_clock_now());
 }
 
 /* No woken waiter of the slot sleeps now. Sets the time when the next one may. */

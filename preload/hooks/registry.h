@@ -41,13 +41,15 @@ struct gt_waiter {
 
 #define GT_REGISTRY_SLOTS 4096u
 /*
- * Two numbers: of waiters, and from GT_REGISTRY_ASLEEP on of those that were not woken. In between
- * are flags: see hot.h, signalled.h, and gt_mutex_release in wait.h.
+ * A word for each slot. Its low bits count the slot's waiters. Its upper half, in units of
+ * GT_REGISTRY_ASLEEP, counts the waiters that were not woken. Flags lie between: see hot.h,
+ * signalled.h, and gt_registry_keep.
  */
 #define GT_REGISTRY_ASLEEP (UINT64_C(1) << 32)
 #define GT_REGISTRY_HOT (UINT64_C(1) << 31)
 #define GT_REGISTRY_COND (UINT64_C(1) << 30)
 #define GT_REGISTRY_KEPT (UINT64_C(1) << 29)
+#define GT_REGISTRY_WAITERS (GT_REGISTRY_KEPT - 1)
 extern _Atomic uint64_t gt_registry_count[GT_REGISTRY_SLOTS];
 
 static inline uint32_t gt_registry_slot(const void *addr)
@@ -55,23 +57,27 @@ static inline uint32_t gt_registry_slot(const void *addr)
     return (uint32_t)(((uintptr_t)addr * 0x9e3779b97f4a7c15u) >> 52);
 }
 
-static inline bool gt_registry_any(const void *addr)
+static inline uint64_t gt_registry_word(const void *addr)
 {
-    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) !=
-           0;
+    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed);
 }
 
+/* Whether the address's slot has waiters or flags. */
+static inline bool gt_registry_any(const void *addr)
+{
+    return gt_registry_word(addr) != 0;
+}
+
+/* Whether a mutex of the address's slot is kept: see gt_registry_keep. */
 static inline bool gt_registry_is_kept(const void *addr)
 {
-    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) &
-           GT_REGISTRY_KEPT;
+    return gt_registry_word(addr) & GT_REGISTRY_KEPT;
 }
 
 /* The number of waiters at the address and at the other addresses of its slot. */
 static inline uint32_t gt_registry_waits(const void *addr)
 {
-    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) &
-           (GT_REGISTRY_KEPT - 1);
+    return gt_registry_word(addr) & GT_REGISTRY_WAITERS;
 }
 
 /*
@@ -89,12 +95,12 @@ bool gt_registry_ends_keep(const void *mutex);
 /*
  * What an unlock needs to know about waiters that were woken before. A mutex may be unlocked a
  * thousand times between the wake-up of its only waiter and the moment when that thread runs. No
- * lock; the last two read the clock. All three functions count the other addresses of the slot as
- * this one.
+ * lock; the last two may read the clock. All three functions count the other addresses of the slot
+ * as this one.
  *
  * - all_woken: all waiters at the address were woken already.
- * - may_sleep_again: a woken waiter has had the time to go back to sleep. *now: the time; if it is
- *   0 and matters, it is read.
+ * - may_sleep_again: a woken waiter has had the time to go back to sleep. *now: the time, or 0.
+ *   If the function needs the time and has 0, it reads the clock and stores the time there.
  * - reaches: a wake would reach a waiter now, even if only one that went back to sleep.
  */
 bool gt_registry_all_woken(const void *addr);

@@ -17,8 +17,7 @@ void gt_signalled_count_slow(uint32_t hook, const void *cond, const void *pc, ui
 
 static inline bool gt_signalled_is_expected(const void *cond)
 {
-    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(cond)], memory_order_relaxed) &
-           GT_REGISTRY_COND;
+    return gt_registry_word(cond) & GT_REGISTRY_COND;
 }
 
 /* A recording begins: called by the drain side, or in a forked child. */
