@@ -176,7 +176,7 @@ uint64_t gt_hot_since(void)
 
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc)
 {
-    if (!since && gt_hot_takes(lock, pc))
+    if (!since && gt_hot_note_light(lock, pc))
         return;
     struct gt_thread *t = gt_muted() ? NULL : gt_thread_enter();
     if (!t)

@@ -85,24 +85,23 @@ static inline bool gt_hot_times(void)
 }
 
 /*
- * The way of a light hold, which is not timed. The caller notes the hold before it tries to take
- * the hot lock, so that the note makes no hold longer. After the release it looks whether a thread
- * waited.
+ * A light hold is one that is not timed. The caller notes the hold before it tries to take the hot
+ * lock, so that the note makes no hold longer. After the release the caller looks whether another
+ * thread waited.
  *
- * - takes: false: gt_hot_taken must note the hold, if the caller gets the lock.
- * - takes_not: the try was in vain, or the caller had the lock before.
- * - is_light: the caller has the lock, by such a note.
+ * - note_light: false: nothing is noted. If the caller gets the lock, it must call gt_hot_taken.
+ * - drop_light: the try failed, or the caller had the lock before.
+ * - is_light: the caller's hold of the lock is noted as light.
  * - passes: the caller gives the lock up, or has just done so. true: there is nothing to log of its
  *   hold, as of most; the hold is forgotten.
  */
-static inline bool gt_hot_takes(const void *lock, const void *pc)
+static inline bool gt_hot_note_light(const void *lock, const void *pc)
 {
     struct gt_thread *t = gt_self;
     struct gt_light_hold *light = t ? &t->holds.light : NULL;
     if (!t || light->lock || t->holds.in_use || t->inside || gt_hot_is_waited_for(lock, t->w.m))
         return false;
-    /* A signal handler's hold may come in between: then no place is named, rather than a wrong one.
-     */
+    /* In this order a signal handler that comes in between leaves no pc of its own here. */
     light->epoch = atomic_load_explicit(&gt_heat_of(lock)->epoch, memory_order_relaxed);
     light->lock = lock;
     atomic_signal_fence(memory_order_seq_cst);
@@ -115,7 +114,7 @@ static inline bool gt_hot_is_light(const void *lock)
     return gt_self && gt_self->holds.light.lock == lock;
 }
 
-static inline void gt_hot_takes_not(const void *lock)
+static inline void gt_hot_drop_light(const void *lock)
 {
     if (gt_hot_is_light(lock))
         gt_self->holds.light.lock = NULL;

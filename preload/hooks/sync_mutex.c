@@ -177,12 +177,12 @@ static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, c
 static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex, const void *pc)
 {
     bool hot = gt_hot_is(mutex), timed = hot && gt_hot_times();
-    bool noted = hot && !timed && gt_hot_takes(mutex, pc);
+    bool noted = hot && !timed && gt_hot_note_light(mutex, pc);
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (__builtin_expect(r == 0 && noted == hot && !is_nested(mutex), 1))
         return 0;
     if (noted)
-        gt_hot_takes_not(mutex);
+        gt_hot_drop_light(mutex);
     if (r == 0 && !is_nested(mutex))
         gt_hot_taken(mutex, timed ? gt_clock_now() : 0, pc);
     return r == 0 || r == EBUSY ? r : taken(r, mutex, pc);
