@@ -196,7 +196,7 @@ void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 void gt_mutex_keep(struct gt_thread *t, const void *cond, const void *mutex);
 bool gt_mutex_is_kept(const void *cond, const void *mutex);
 
-/* true also if the mutex is hot. */
+/* Whether a thread may wait for the mutex. true also if the mutex is hot, or kept. */
 static inline bool gt_mutex_is_awaited(const pthread_mutex_t *mutex)
 {
     return gt_registry_any(mutex) || gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);

@@ -131,12 +131,12 @@ static void read_options(struct gt_top *top, int argc, char **argv)
 /* Ends the program if options contradict each other. */
 static void check(const struct gt_top *top)
 {
-    bool of_rows = top->report == GT_TOP_BY_THREAD || top->report == GT_TOP_CUM;
-    if (top->cpu && ((top->report && !of_rows) || top->kinds != GT_KINDS_USUAL))
+    bool regroups = top->report == GT_TOP_BY_THREAD || top->report == GT_TOP_CUM;
+    if (top->cpu && ((top->report && !regroups) || top->kinds != GT_KINDS_USUAL))
         gt_fail(GT_EXIT_USAGE,
                 "top: --cpu shows CPU samples, and no waits: leave out --kind, --wakers, "
                 "--preempted, --holders, --by-lock and --wakeups");
-    if (top->kinds == GT_KINDS_CPU && (of_rows || gt_top_has_wakers(top)))
+    if (top->kinds == GT_KINDS_CPU && (regroups || gt_top_has_wakers(top)))
         gt_fail(GT_EXIT_USAGE,
                 "top: --kind=cpu has a row for each thread: leave out --by-thread, --cum, "
                 "--wakers and --preempted");

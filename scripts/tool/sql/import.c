@@ -123,21 +123,22 @@ static void add_piece(const struct import *im, const struct piece *p)
 }
 
 /*
- * Adds the wait of the pieces. A wait for a condition variable is ended by the signal, its first
- * wake-up. A wait that goes on when the trace ends is for what its last piece is for.
+ * Adds the wait of the pieces. The signal, which is the first wake-up, ends a wait for a condition
+ * variable. A wait is for what its first piece is for; but if it goes on when the trace ends, its
+ * last piece tells that.
  */
 static void finish_wait(struct import *im, struct doing *d)
 {
     size_t n = d->pieces;
     if (!n)
         return;
-    const struct piece *last = &d->piece[n - 1], *its = last->span.ended ? d->piece : last;
+    const struct piece *last = &d->piece[n - 1], *source = last->span.ended ? d->piece : last;
     bool signalled = n > 1 && gt_role_of(gt_leaf_of(last->span.stack)) == GT_ROLE_CONDITION;
     struct gt_span wait = last->span;
-    wait.by = signalled ? its->span.by : wait.by;
-    wait.waker = signalled ? its->span.waker : wait.waker;
+    wait.by = signalled ? source->span.by : wait.by;
+    wait.waker = signalled ? source->span.waker : wait.waker;
     wait.from = d->piece[0].span.from;
-    wait.wanted = its->wanted.lock ? &its->wanted : NULL;
+    wait.wanted = source->wanted.lock ? &source->wanted : NULL;
     for (size_t i = 0; i + 1 < n; i++)
         wait.ns += d->piece[i].span.ns;
     add_wait(im, &wait, d->reason, delay_of(last), n);
