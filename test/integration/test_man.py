@@ -142,8 +142,9 @@ VALUES = r"\b(?:on|off|0|1|all|auto|manual|now|later|blocking|none)\b"
 def test_switches():
     """Each has an entry, with its values, their unit and its default as in the library's table; and there is no other entry."""
     rows = {name: (values, default) for name, values, default in re.findall(r"^\*\*(GOTRACE\w*)\*\*=(.*) \(default: (.*)\)\n:   ", LIBRARY, re.M)}
-    options, formats = ((ROOT / name).read_text() for name in ("preload/control/options.c", "encoder/format/format.h"))
-    options = options.replace("GT_FORMAT_DEFAULT", re.search(r'GT_FORMAT_DEFAULT (".*")', formats)[1])
+    options, *headers = ((ROOT / name).read_text() for name in ("preload/control/options.c", "preload/control/options.h", "encoder/format/format.h"))
+    for name, default in re.findall(r'^#define (GT_\w+_DEFAULT) (".*")', "".join(headers), re.M):
+        options = options.replace(name, default)
     known = re.findall(r'^    \{"(GOTRACE\w*)", (?:NULL|"([^"]*)"), "([^"]*)"', options, re.M)
     assert {name: default for name, (_, default) in rows.items()} == {name: f"`{default}`" if default else "none" for name, _, default in known}
     for name, accepted, _ in known:
