@@ -139,10 +139,10 @@ static void give_back(struct gt_account *a)
  * not be read: that costs more than the other numbers together. A longer life may contain time that
  * the host or interrupts took.
  */
-static bool kept_its_cpu(const struct gt_account *a, uint64_t lived_ns)
+static bool kept_its_cpu(const struct gt_account *a, uint64_t lived)
 {
     enum { BRIEF_NS = 100000 };
-    return lived_ns < BRIEF_NS && (a->last.known & GT_KNOWN_SWITCHES) &&
+    return lived < gt_clock_units(BRIEF_NS) && (a->last.known & GT_KNOWN_SWITCHES) &&
            !a->last.of[GT_USED_VOLUNTARY] && !a->last.of[GT_USED_INVOLUNTARY] &&
            (atomic_load_explicit(&a->known, memory_order_relaxed) & GT_KNOWN_CPU);
 }
@@ -153,10 +153,10 @@ static void read_last(struct gt_account *a)
     struct gt_usage cpu = {.known = GT_KNOWN_CPU};
     accounts.read(0, GT_KNOWN_SWITCHES, &a->last);
     a->end = gt_clock_now();
-    uint64_t lived_ns = gt_clock_ns(a->end - atomic_load_explicit(&a->begin, memory_order_relaxed));
-    if (kept_its_cpu(a, lived_ns)) {
+    uint64_t lived = a->end - atomic_load_explicit(&a->begin, memory_order_relaxed);
+    if (kept_its_cpu(a, lived)) {
         uint64_t before = atomic_load_explicit(&a->before[GT_USED_CPU], memory_order_relaxed);
-        cpu.of[GT_USED_CPU] = before + lived_ns;
+        cpu.of[GT_USED_CPU] = before + gt_clock_ns(lived);
     } else {
         accounts.read(0, GT_KNOWN_CPU, &cpu);
         a->end = gt_clock_now();

@@ -21,9 +21,9 @@ enum { SHORT_NS = 10000 };
 
 /*
  * After a wait of SHORT_NS or more a lock stays hot for HOT_TIMES the length of the wait, at most
- * HOT_MAX_NS. A shorter wait needs no hold's log to explain it. But a lock may not name its holder,
- * which is known only if it notes its hold. Such a lock is hot for HOT_MIN_NS after any wait
- * begins, so that the next wait's holder is known.
+ * HOT_MAX_NS. A shorter wait needs no hold's log to explain it. Libc's mutexes and read-write locks
+ * name their holders. The holders of semaphores and of Python's locks are known if they have noted
+ * their holds: these locks are hot for HOT_MIN_NS after any wait begins.
  */
 #define HOT_MIN_NS UINT64_C(10000000)
 #define HOT_MAX_NS UINT64_C(10000000000)
@@ -69,8 +69,8 @@ static void set_hot(const void *lock)
 void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32_t owner)
 {
     struct gt_heat *h = gt_heat_of(lock);
-    bool names_holder = kind == GT_LOCK_MUTEX || kind == GT_LOCK_RWLOCK;
-    heat_until(h, names_holder ? now : now + gt_clock_units(HOT_MIN_NS));
+    bool is_libcs = kind == GT_LOCK_MUTEX || kind == GT_LOCK_RWLOCK;
+    heat_until(h, is_libcs ? now : now + gt_clock_units(HOT_MIN_NS));
     set_hot(lock);
     note_waiter(h, kind, lock, owner);
 }

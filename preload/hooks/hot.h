@@ -101,8 +101,10 @@ static inline bool gt_hot_note_light(const void *lock, const void *pc)
     struct gt_light_hold *light = t ? &t->holds.light : NULL;
     if (!t || light->lock || t->holds.in_use || t->inside || gt_hot_is_waited_for(lock, t->w.m))
         return false;
-    /* In this order a signal handler that comes in between leaves no pc of its own here. */
+    /* Of a signal handler that locks in between, and finds the hold, a log names no place. */
+    light->pc = 0;
     light->epoch = atomic_load_explicit(&gt_heat_of(lock)->epoch, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     light->lock = lock;
     atomic_signal_fence(memory_order_seq_cst);
     light->pc = (uintptr_t)pc;

@@ -163,7 +163,7 @@ static bool is_success(int result)
     return result == 0 || result == EOWNERDEAD;
 }
 
-/* Slow half of lock: `result` may be an error. Notes the hold only if the mutex was acquired. */
+/* After lock: `result` may be an error. Notes the hold only if the mutex was acquired. */
 static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, const void *pc)
 {
     if (result == ENOTRECOVERABLE)
@@ -215,25 +215,34 @@ static int lock_soon(pthread_mutex_t *mutex, const void *pc)
     return r;
 }
 
-static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, const void *pc)
+typedef int lock_fn(pthread_mutex_t *mutex);
+
+/* Slow half of lock. hook, real: the program's call; its result tells success or an error. */
+static __attribute__((noinline)) int lock_contended(enum gt_hook hook, lock_fn *real,
+                                                    pthread_mutex_t *mutex, const void *pc)
 {
     if (reports_relock(mutex))
-        return gt_real.pthread_mutex_lock(mutex);
+        return real(mutex);
     int r = lock_soon(mutex, pc);
     if (r != EBUSY)
         return r;
     struct gt_timeout never = gt_timeout_none();
-    GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex, &never);
-    r = gt_real.pthread_mutex_lock(mutex);
+    GT_WAIT(wait) = gt_wait_begin_lock(hook, GT_LOCK_MUTEX, mutex, &never);
+    r = real(mutex);
     if (is_success(r))
         gt_wait_took(&wait);
     return taken(r, mutex, pc);
 }
 
+static int lock_contended_posix(pthread_mutex_t *mutex, const void *pc)
+{
+    return lock_contended(GT_HOOK_pthread_mutex_lock, gt_real.pthread_mutex_lock, mutex, pc);
+}
+
 static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void *pc)
 {
     int r = try_hot(mutex, pc);
-    return r == EBUSY ? lock_contended(mutex, pc) : r;
+    return r == EBUSY ? lock_contended_posix(mutex, pc) : r;
 }
 
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -243,7 +252,16 @@ GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (__builtin_expect(r == 0, 1))
         return 0;
-    return r == EBUSY ? lock_contended(mutex, GT_CALLER()) : taken(r, mutex, GT_CALLER());
+    return r == EBUSY ? lock_contended_posix(mutex, GT_CALLER()) : taken(r, mutex, GT_CALLER());
+}
+
+GT_EXPORT int mtx_lock(mtx_t *mtx)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)mtx;
+    int r = try_hot(mutex, GT_CALLER());
+    if (r == EBUSY)
+        r = lock_contended(GT_HOOK_mtx_lock, (lock_fn *)gt_real.mtx_lock, mutex, GT_CALLER());
+    return r == 0 ? thrd_success : thrd_error;
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -290,8 +308,6 @@ LOCK(pthread_mutex_clocklock, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONI
      gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
      (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
      (mutex, clock, until), gt_timeout_at(clock, until))
-LOCK(mtx_lock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout, (mtx_t * mutex), (mutex),
-     gt_timeout_none())
 LOCK(mtx_timedlock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout,
      (mtx_t * mutex, const struct timespec *until), (mutex, until),
      gt_timeout_at(CLOCK_REALTIME, until))

@@ -1,7 +1,7 @@
 /*
  * A preloaded library in which a thread finds a mutex taken by its first trylock, and free by its
  * next one: a wait that is over before it was one. With -DWAITS every second such mutex is still
- * taken then, and pthread_mutex_lock waits for it for 20 us.
+ * taken in all TRIES that the tracer makes, and pthread_mutex_lock waits for it for 20 us.
  */
 #define _GNU_SOURCE
 #include "../../prog/program.h"
@@ -9,7 +9,7 @@
 typedef int lock_fn(pthread_mutex_t *mutex);
 
 #ifdef WAITS
-enum { ROUND = 4, WAIT_NS = 20000 };
+enum { TRIES = 5, ROUND = 2 + TRIES, WAIT_NS = 20000 };
 
 static long now(void)
 {
