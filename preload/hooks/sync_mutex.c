@@ -234,7 +234,7 @@ static __attribute__((noinline)) int lock_contended(enum gt_hook hook, lock_fn *
     return taken(r, mutex, pc);
 }
 
-static int lock_contended_posix(pthread_mutex_t *mutex, const void *pc)
+static __attribute__((noinline)) int lock_contended_posix(pthread_mutex_t *mutex, const void *pc)
 {
     return lock_contended(GT_HOOK_pthread_mutex_lock, gt_real.pthread_mutex_lock, mutex, pc);
 }
