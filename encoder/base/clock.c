@@ -164,7 +164,7 @@ uint64_t gt_clock_hz(void)
     return hz;
 }
 
-static uint64_t rough_khz(void)
+uint64_t gt_clock_units(uint64_t ns)
 {
     uint64_t hz = atomic_load_explicit(&gt_clock.rough_hz, memory_order_relaxed);
     if (!hz) {
@@ -172,17 +172,7 @@ static uint64_t rough_khz(void)
         hz = measure(ROUGH_NS, &over_ns);
         atomic_store_explicit(&gt_clock.rough_hz, hz, memory_order_relaxed);
     }
-    return hz / 1000;
-}
-
-uint64_t gt_clock_units(uint64_t ns)
-{
-    return ns * rough_khz() / 1000000;
-}
-
-uint64_t gt_clock_ns(uint64_t units)
-{
-    return units * 1000000 / rough_khz();
+    return ns * (hz / 1000) / 1000000;
 }
 
 struct gt_clock_snapshot gt_clock_snapshot(void)

@@ -43,9 +43,6 @@ uint64_t gt_clock_hz(void);
 /* About how many units `ns` nanoseconds are, roughly measured; for thresholds. Any thread. */
 uint64_t gt_clock_units(uint64_t ns);
 
-/* About how many nanoseconds `units` units are, for lengths of less than an hour. Any thread. */
-uint64_t gt_clock_ns(uint64_t units);
-
 /*
  * The kernel's own clock_gettime, in the vDSO where there is one. The program's clock_gettime may
  * be another preload's (libfaketime), and return other times or always the same. Tests replace it.

@@ -134,37 +134,6 @@ static void give_back(struct gt_account *a)
     gt_freelist_push(&accounts.free, &a->free);
 }
 
-/*
- * Whether the caller has never left its CPU. Its CPU time is then the time since `begin`, and need
- * not be read: that costs more than the other numbers together. A longer life may contain time that
- * the host or interrupts took.
- */
-static bool kept_its_cpu(const struct gt_account *a, uint64_t lived)
-{
-    enum { BRIEF_NS = 100000 };
-    return lived < gt_clock_units(BRIEF_NS) && (a->last.known & GT_KNOWN_SWITCHES) &&
-           !a->last.of[GT_USED_VOLUNTARY] && !a->last.of[GT_USED_INVOLUNTARY] &&
-           (atomic_load_explicit(&a->known, memory_order_relaxed) & GT_KNOWN_CPU);
-}
-
-/* Reads what the caller, which ends, has used. */
-static void read_last(struct gt_account *a)
-{
-    struct gt_usage cpu = {.known = GT_KNOWN_CPU};
-    accounts.read(0, GT_KNOWN_SWITCHES, &a->last);
-    a->end = gt_clock_now();
-    uint64_t lived = a->end - atomic_load_explicit(&a->begin, memory_order_relaxed);
-    if (kept_its_cpu(a, lived)) {
-        uint64_t before = atomic_load_explicit(&a->before[GT_USED_CPU], memory_order_relaxed);
-        cpu.of[GT_USED_CPU] = before + gt_clock_ns(lived);
-    } else {
-        accounts.read(0, GT_KNOWN_CPU, &cpu);
-        a->end = gt_clock_now();
-    }
-    a->last.known |= cpu.known;
-    a->last.of[GT_USED_CPU] = cpu.of[GT_USED_CPU];
-}
-
 void gt_account_end(struct gt_writer *w)
 {
     struct gt_account *a = w->account;
@@ -175,7 +144,8 @@ void gt_account_end(struct gt_writer *w)
         give_back(a);
         return;
     }
-    read_last(a);
+    accounts.read(0, GT_KNOWN_CPU | GT_KNOWN_SWITCHES, &a->last);
+    a->end = gt_clock_now();
     a->end_gen = gt_writer_gen(w);
     atomic_store_explicit(&a->g, w->g.id | ENDED, memory_order_release);
 }

@@ -346,19 +346,18 @@ static void read_switches(uint32_t tid, struct gt_usage *usage)
     usage->known |= whole ? GT_KNOWN_SWITCHES : 0;
 }
 
-static void read_own(unsigned wanted, struct gt_usage *usage)
+static void read_own(struct gt_usage *usage)
 {
-    if ((wanted & GT_KNOWN_CPU) && !is_forbidden())
+    if (!is_forbidden())
         read_clock(CLOCK_THREAD_CPUTIME_ID, usage);
-    if (wanted & GT_KNOWN_SWITCHES)
-        read_own_switches(usage);
+    read_own_switches(usage);
 }
 
 bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage)
 {
     usage->known = 0;
     if (!tid) {
-        read_own(wanted, usage);
+        read_own(usage);
         return true;
     }
     int error = wanted & GT_KNOWN_QUEUE ? read_queue(tid, usage) : read_clock_of(tid, usage);
