@@ -3,8 +3,7 @@
  * counted for each lock, with their time; the counts stand at the end of a trace (GT_BRIEF). They
  * tell how contended a lock is whose holds take at most a few microseconds.
  *
- * Each thread counts in memory of its own, before it has the mutex: no critical section becomes
- * longer.
+ * Each thread counts in memory of its own, so that no other thread has to wait for it.
  */
 #pragma once
 
@@ -19,10 +18,10 @@ struct gt_brief_counts {
 /* The calling thread's counts for a mutex that it has found taken; NULL: nothing is counted. */
 struct gt_brief_counts *gt_brief_of(const void *mutex);
 
-/* Adds a wait of so many units of the trace's clock, or takes it back. By the counts' thread. */
-static inline void gt_brief_add(struct gt_brief_counts *counts, uint64_t n, uint64_t units)
+/* Adds a wait of so many units of the trace's clock. By the counts' thread. */
+static inline void gt_brief_add(struct gt_brief_counts *counts, uint64_t units)
 {
-    atomic_store_explicit(&counts->n, atomic_load_explicit(&counts->n, memory_order_relaxed) + n,
+    atomic_store_explicit(&counts->n, atomic_load_explicit(&counts->n, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     atomic_store_explicit(&counts->units,
                           atomic_load_explicit(&counts->units, memory_order_relaxed) + units,

@@ -9,11 +9,12 @@ enum { GT_HOLDS_MAX = 8 };
 /* The hot locks that a thread holds now. Zero-initialised, at least up to `hold`. */
 struct gt_holds {
     /*
-     * A hold that was not timed, as long as it is the thread's only one. It is hardly ever logged,
-     * so it is kept where that costs least.
+     * A hold like most, as long as it is the thread's only one. It is hardly ever logged, so it is
+     * kept where that costs least.
      */
     struct gt_light_hold {
         const void *lock; /* NULL: no hold is here */
+        uint64_t since;   /* 0: not timed */
         uintptr_t pc;
         uint32_t epoch;
     } light;

@@ -163,7 +163,8 @@ static void drop(struct gt_holds *holds, const struct gt_hold *hold)
 static void keep_light(struct gt_holds *holds)
 {
     struct gt_light_hold *light = &holds->light;
-    struct gt_hold hold = {.lock = light->lock, .epoch = light->epoch, .pc = light->pc};
+    struct gt_hold hold = {
+        .lock = light->lock, .since = light->since, .epoch = light->epoch, .pc = light->pc};
     if (hold.lock && !is_over(&hold))
         *any(holds) = hold;
     light->lock = NULL;
@@ -291,12 +292,14 @@ static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *ho
 bool gt_hot_until(const void *lock, uint64_t *until)
 {
     struct gt_thread *t = gt_self;
-    if (!t || gt_hot_passes(lock))
+    bool light = gt_hot_is_light(lock);
+    if (!t || (light && !t->holds.light.since && gt_hot_passes(lock)))
         return false;
     const struct gt_hold *hold = find(&t->holds, lock);
     bool awaited = gt_hot_is_waited_for(lock, t->w.m);
-    *until = awaited || (hold && hold->since) ? gt_clock_now() : 0;
-    return hold || awaited;
+    *until = awaited || light || (hold && hold->since) ? gt_clock_now() : 0;
+    bool is_short = light && *until - t->holds.light.since < gt_clock_units(SHORT_NS);
+    return (hold || light || awaited) && !(is_short && gt_hot_passes(lock));
 }
 
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until, bool shared)

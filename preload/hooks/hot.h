@@ -85,11 +85,12 @@ static inline bool gt_hot_times(void)
 }
 
 /*
- * A light hold is one that is not timed. The caller notes the hold before it tries to take the hot
- * lock, so that the note makes no hold longer. After the release the caller looks whether another
- * thread waited.
+ * A light hold is one that is hardly ever logged. It is timed only if a thread waits already. The
+ * caller notes the hold before it tries to take the hot lock, so that the note makes no hold
+ * longer. After the release the caller looks whether another thread waited.
  *
  * - note_light: false: nothing is noted. If the caller gets the lock, it must call gt_hot_taken.
+ * - time_light: the try succeeded. Times the hold if a thread waits: the hold's end lets it in.
  * - drop_light: the try failed, or the caller had the lock before.
  * - is_light: the caller's hold of the lock is noted as light.
  * - passes: the caller gives the lock up, or has just done so. true: there is nothing to log of its
@@ -103,6 +104,7 @@ static inline bool gt_hot_note_light(const void *lock, const void *pc)
         return false;
     /* Of a signal handler that locks in between, and finds the hold, a log names no place. */
     light->pc = 0;
+    light->since = 0;
     light->epoch = atomic_load_explicit(&gt_heat_of(lock)->epoch, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     light->lock = lock;
@@ -114,6 +116,12 @@ static inline bool gt_hot_note_light(const void *lock, const void *pc)
 static inline bool gt_hot_is_light(const void *lock)
 {
     return gt_self && gt_self->holds.light.lock == lock;
+}
+
+static inline void gt_hot_time_light(const void *lock)
+{
+    if (gt_registry_waits(lock) && gt_hot_is_light(lock))
+        gt_self->holds.light.since = gt_clock_now();
 }
 
 static inline void gt_hot_drop_light(const void *lock)

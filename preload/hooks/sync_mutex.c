@@ -179,8 +179,11 @@ static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex,
     bool hot = gt_hot_is(mutex), timed = hot && gt_hot_times();
     bool noted = hot && !timed && gt_hot_note_light(mutex, pc);
     int r = gt_real.pthread_mutex_trylock(mutex);
-    if (__builtin_expect(r == 0 && noted == hot && !is_nested(mutex), 1))
+    if (__builtin_expect(r == 0 && noted == hot && !is_nested(mutex), 1)) {
+        if (noted)
+            gt_hot_time_light(mutex);
         return 0;
+    }
     if (noted)
         gt_hot_drop_light(mutex);
     if (r == 0 && !is_nested(mutex))
@@ -192,7 +195,7 @@ static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex,
  * Waits briefly before a wait is recorded. Most waits of threads that contend for a mutex are over
  * before they could be written, and writing causes the next ones: a holder that writes holds the
  * mutex longer. So a mutex that becomes free within two microseconds is no wait: the wait is
- * counted, before the thread has the mutex. The limit is four microseconds if other threads wait
+ * counted. The limit is four microseconds if other threads wait
  * for the mutex, because its holder then writes their wake-ups. Between the tries the thread does
  * not look at the mutex: each look takes its cache line from the holder.
  */
@@ -206,12 +209,10 @@ static int lock_soon(pthread_mutex_t *mutex, const void *pc)
     for (uint64_t i = 1; i <= tries && r == EBUSY; i++) {
         for (; now - since < i * apart; now = gt_clock_now())
             gt_arch_pause();
-        if (counts)
-            gt_brief_add(counts, 1, now - since);
         r = try_hot(mutex, pc);
-        if (counts && r == EBUSY)
-            gt_brief_add(counts, -UINT64_C(1), since - now);
     }
+    if (counts && r != EBUSY)
+        gt_brief_add(counts, now - since);
     return r;
 }
 

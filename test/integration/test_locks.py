@@ -192,6 +192,16 @@ def test_a_long_wait_keeps_a_lock_hot(tmp_path):
     check_holds(trace)
 
 
+@pytest.mark.measured
+def test_holds_that_outrun_a_waiter_are_logged(tmp_path):
+    """Each hold of 10 ms that began before a woken waiter ran, by a thread whose holds were brief, and whose end lets that waiter in."""
+    result = proc.traced([SINGLE / "locks/outrun"], tmp_path / "t.out").ok()
+    told = [ns_of(message.split(",")[0]) for _, _, message in logs(result.trace, "held cache_lock, taken in commit")]
+    outrun = int(result.stdout)
+    assert 10 <= outrun <= len([ns for ns in told if 9.9e6 <= ns < 11e6]), (outrun, told)
+    check_holds(result.trace)
+
+
 def test_a_mutex_that_is_not_recoverable(tmp_path):
     """Each thread that locks it gets EOWNERDEAD, each time; glibc's trylock, which comes first here, keeps it."""
     program = SINGLE / "locks/not_recoverable"
