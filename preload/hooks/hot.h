@@ -11,8 +11,8 @@
  * hot by mistake costs time, but the trace stays true.
  *
  * Reading the clock costs more than taking a lock. A thread whose holds are all brief times only a
- * few of them. For its other holds the trace says how long another thread waited ("1.20ms or
- * longer").
+ * few of them, and those that begin while a thread waits. For its other holds the trace says how
+ * long another thread waited ("1.20ms or longer").
  */
 #pragma once
 
