@@ -17,11 +17,11 @@ static uint64_t key_of(const struct gt_stack_sum *s)
 {
     uint64_t key = gt_hash_mix(0, (uint64_t)s->kind << 1 | s->ended);
     key = gt_hash_mix(gt_hash_mix(key, number_of(s->stack)), number_of(s->waker));
-    return gt_hash_mix(gt_hash_mix(key, (uintptr_t)s->by), (uintptr_t)s->thread);
+    key = gt_hash_mix(gt_hash_mix(key, (uintptr_t)s->by), (uintptr_t)s->thread);
+    return gt_hash_mix(gt_hash_mix(key, (uintptr_t)s->of), (uintptr_t)s->lock);
 }
 
-/* Returns the index of the sum + 1. */
-static size_t add(struct gt_stack_sums *sums, const struct gt_stack_sum *part)
+size_t gt_stack_sums_add(struct gt_stack_sums *sums, const struct gt_stack_sum *part)
 {
     uint64_t *slot = gt_need(gt_memo_at(&sums->by_key, key_of(part)));
     if (!*slot) {
@@ -34,48 +34,45 @@ static size_t add(struct gt_stack_sums *sums, const struct gt_stack_sum *part)
     return *slot;
 }
 
-size_t *gt_export_counted(struct gt_wholes *wholes, const struct gt_span *span)
+/* Whether the span counts in a profile; if not, adds it to left_out. */
+static bool counts(const struct gt_export *x, const struct gt_span *span)
 {
-    static size_t once;
-    if (span->kind != GT_SYNC) {
-        once = 0;
-        return &once;
-    }
-    struct gt_whole *wait = gt_whole_of(wholes, span->thread);
-    gt_whole_add(wait, span);
-    return &wait->counted;
-}
-
-bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns)
-{
-    if (ended || x->unended)
+    if (span->ended || x->unended)
         return true;
     x->left_out->waits++;
-    x->left_out->ns += ns;
+    x->left_out->ns += span->ns;
     return false;
+}
+
+void gt_stack_sums_add_span(struct gt_stack_sums *sums, const struct gt_span *span,
+                            const struct gt_stack_sum *part)
+{
+    struct gt_whole *wait = span->kind == GT_SYNC ? gt_whole_of(&sums->wholes, span->thread) : NULL;
+    if (wait)
+        gt_whole_add(wait, span);
+    if (wait && wait->counted)
+        sums->sum[wait->counted - 1].count--;
+    size_t counted = counts(sums->how, span) ? gt_stack_sums_add(sums, part) : 0;
+    if (wait)
+        wait->counted = counted;
 }
 
 static void add_span(void *arg, const struct gt_span *span)
 {
     struct gt_stack_sums *sums = arg;
     const struct gt_export *how = sums->how;
-    if (!(how->kinds & 1u << span->kind))
-        return;
-    size_t *counted = gt_export_counted(&sums->wholes, span);
-    if (*counted)
-        sums->sum[*counted - 1].count--;
-    *counted = 0;
-    if (!gt_export_counts(how, span->ended, span->ns))
-        return;
-    struct gt_stack_sum part = {.stack = span->stack,
-                                .waker = how->wakers ? span->waker : NULL,
-                                .thread = how->by_thread ? gt_export_thread(span->thread) : NULL,
-                                .by = how->wakers && span->by ? gt_export_thread(span->by) : NULL,
-                                .kind = span->kind,
-                                .ended = span->ended,
-                                .value = span->ns,
-                                .count = 1};
-    *counted = add(sums, &part);
+    if (how->kinds & 1u << span->kind)
+        gt_stack_sums_add_span(
+            sums, span,
+            &(struct gt_stack_sum){.stack = span->stack,
+                                   .waker = how->wakers ? span->waker : NULL,
+                                   .thread = how->by_thread ? gt_export_thread(span->thread) : NULL,
+                                   .by =
+                                       how->wakers && span->by ? gt_export_thread(span->by) : NULL,
+                                   .kind = span->kind,
+                                   .ended = span->ended,
+                                   .value = span->ns,
+                                   .count = 1});
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,
@@ -83,12 +80,12 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
 {
     struct gt_stack_sums *sums = arg;
     (void)ns;
-    add(sums,
-        &(struct gt_stack_sum){.stack = stack,
-                               .thread = sums->how->by_thread ? gt_export_thread(thread) : NULL,
-                               .ended = true,
-                               .value = 1,
-                               .count = 1});
+    gt_stack_sums_add(sums, &(struct gt_stack_sum){
+                                .stack = stack,
+                                .thread = sums->how->by_thread ? gt_export_thread(thread) : NULL,
+                                .ended = true,
+                                .value = 1,
+                                .count = 1});
 }
 
 void gt_stack_sums_read(struct gt_stack_sums *sums, const struct gt_export *x,

@@ -9,13 +9,16 @@
 
 struct gt_stack_sum {
     const struct gt_callers *stack, *waker; /* or NULL */
+    const struct gt_thread_state *of;       /* NULL: of all threads with that name */
     const char *thread;                     /* its name; NULL: of all threads */
     const char *by;                         /* the waker's name; NULL: no thread ended the wait */
-    enum gt_kind kind;                      /* GT_RUNNING: CPU samples */
+    const struct gt_lock_state *lock;       /* or NULL */
+    unsigned kind; /* enum gt_kind, GT_RUNNING: CPU samples; or the caller's own numbers */
     bool ended;
     uint64_t value, count; /* ns, or samples; waits that end there, or samples */
 };
 
+/* how: set by the caller; the rest is zero-initialised. */
 struct gt_stack_sums {
     const struct gt_export *how;
     struct gt_stack_sum *sum;
@@ -23,6 +26,16 @@ struct gt_stack_sums {
     struct gt_memo by_key;
     struct gt_wholes wholes; /* counted: index of the sum + 1 */
 };
+
+/* Adds the part to the sum with its stacks and labels. Returns the index of that sum + 1. */
+size_t gt_stack_sums_add(struct gt_stack_sums *sums, const struct gt_stack_sum *part);
+
+/*
+ * Adds the span, which the part describes. A span that does not count in a profile is added to
+ * left_out instead. A wait that counted in another sum for an earlier sleep counts in this one.
+ */
+void gt_stack_sums_add_span(struct gt_stack_sums *sums, const struct gt_span *span,
+                            const struct gt_stack_sum *part);
 
 /* Reads the trace, which is x's own or another one. *sums is zero-initialised. */
 void gt_stack_sums_read(struct gt_stack_sums *sums, const struct gt_export *x,
@@ -34,12 +47,3 @@ void gt_stack_sums_read(struct gt_stack_sums *sums, const struct gt_export *x,
  */
 typedef void gt_frame_fn(void *arg, const char *name);
 void gt_stack_sum_frames(const struct gt_stack_sum *sum, bool wakers, gt_frame_fn *fn, void *arg);
-
-/*
- * A place for the index + 1 of the sum in which the span's wait counts. Not 0: the wait counts
- * there for an earlier sleep. The caller then takes it out of that sum and counts it in the span's.
- */
-size_t *gt_export_counted(struct gt_wholes *wholes, const struct gt_span *span);
-
-/* Whether a wait counts in a profile; if not, adds it to left_out. */
-bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns);

@@ -43,23 +43,9 @@ static const char *const column_names[COLUMNS] = {
     [GT_OTHER] = "other",  [GT_UNSEEN] = "unseen",   [HOLDS] = "holds",
     [CPU] = "cpu"};
 
-/* The sum of a thread's waits, holds or samples with equal stacks and labels. */
-struct sum {
-    enum column column;
-    bool ended;
-    const struct gt_thread_state *thread, *by;
-    const struct gt_callers *stack, *waker;
-    const struct gt_lock_state *lock;
-    uint64_t ns, count;
-};
-
 struct profile {
-    const struct gt_export *x;
     struct gt_trace *trace;
-    struct sum *sum;
-    size_t n, room;
-    struct gt_memo by_key;
-    struct gt_wholes wholes;          /* counted: index of the sum + 1 */
+    struct gt_stack_sums sums;        /* of a thread's waits, holds or samples; kind: its column */
     struct gt_memo samples;           /* thread → number of its CPU samples */
     const struct gt_lock_state *held; /* lock of the hold that the next event reports; or NULL */
     struct gt_hold_state hold;
@@ -73,49 +59,21 @@ struct profile {
 
 /* Sums --------------------------------------------------------------------------------------- */
 
-static uint64_t number_of(const struct gt_callers *stack)
-{
-    return stack ? stack->number : 0;
-}
-
-/* Returns the index of the sum + 1. */
-static size_t add(struct profile *p, const struct sum *part)
-{
-    uint64_t key = gt_hash_mix(0, (uint64_t)part->column << 1 | part->ended);
-    key = gt_hash_mix(gt_hash_mix(key, number_of(part->stack)), number_of(part->waker));
-    key = gt_hash_mix(gt_hash_mix(key, (uintptr_t)part->thread), (uintptr_t)part->by);
-    key = gt_hash_mix(key, (uintptr_t)part->lock);
-    uint64_t *slot = gt_need(gt_memo_at(&p->by_key, key));
-    if (!*slot) {
-        p->sum = gt_need_room(p->sum, p->n, &p->room, sizeof *p->sum);
-        p->sum[p->n] = *part;
-        return *slot = ++p->n;
-    }
-    p->sum[*slot - 1].ns += part->ns;
-    p->sum[*slot - 1].count += part->count;
-    return *slot;
-}
-
 static void add_span(void *arg, const struct gt_span *span)
 {
     struct profile *p = arg;
-    if (span->kind == GT_RUNNING)
-        return;
-    size_t *counted = gt_export_counted(&p->wholes, span);
-    if (*counted)
-        p->sum[*counted - 1].count--;
-    *counted = 0;
-    if (!gt_export_counts(p->x, span->ended, span->ns))
-        return;
-    *counted = add(p, &(struct sum){.column = (enum column)span->kind,
-                                    .ended = span->ended,
-                                    .thread = span->thread,
-                                    .by = span->by,
-                                    .stack = span->stack,
-                                    .waker = span->waker,
-                                    .lock = span->wanted ? span->wanted->lock : NULL,
-                                    .ns = span->ns,
-                                    .count = 1});
+    if (span->kind != GT_RUNNING)
+        gt_stack_sums_add_span(
+            &p->sums, span,
+            &(struct gt_stack_sum){.kind = span->kind,
+                                   .ended = span->ended,
+                                   .of = span->thread,
+                                   .by = span->by ? gt_export_thread(span->by) : NULL,
+                                   .stack = span->stack,
+                                   .waker = span->waker,
+                                   .lock = span->wanted ? span->wanted->lock : NULL,
+                                   .value = span->ns,
+                                   .count = 1});
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,
@@ -124,8 +82,9 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     struct profile *p = arg;
     (void)ns;
     ++*(uint64_t *)gt_need(gt_memo_at(&p->samples, (uintptr_t)thread));
-    add(p,
-        &(struct sum){.column = CPU, .ended = true, .thread = thread, .stack = stack, .count = 1});
+    gt_stack_sums_add(&p->sums,
+                      &(struct gt_stack_sum){
+                          .kind = CPU, .ended = true, .of = thread, .stack = stack, .count = 1});
 }
 
 static void note_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
@@ -142,24 +101,24 @@ static void add_hold(void *arg, const struct gt_happening *event,
     struct profile *p = arg;
     (void)ns;
     if (p->held)
-        add(p, &(struct sum){.column = HOLDS,
-                             .ended = true,
-                             .thread = thread,
-                             .stack = event->stack,
-                             .lock = p->held,
-                             .ns = p->hold.to - p->hold.from,
-                             .count = 1});
+        gt_stack_sums_add(&p->sums, &(struct gt_stack_sum){.kind = HOLDS,
+                                                           .ended = true,
+                                                           .of = thread,
+                                                           .stack = event->stack,
+                                                           .lock = p->held,
+                                                           .value = p->hold.to - p->hold.from,
+                                                           .count = 1});
     p->held = NULL;
 }
 
 /* Shares a thread's CPU time, as counted by the kernel, out over its samples. */
 static void share_cpu(struct profile *p)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        struct sum *s = &p->sum[i];
-        uint64_t all = s->column == CPU ? gt_memo_find(&p->samples, (uintptr_t)s->thread) : 0;
+    for (size_t i = 0; i < p->sums.n; i++) {
+        struct gt_stack_sum *s = &p->sums.sum[i];
+        uint64_t all = s->kind == CPU ? gt_memo_find(&p->samples, (uintptr_t)s->of) : 0;
         if (all)
-            s->ns = (uint64_t)((double)s->thread->shares.cpu * (double)s->count / (double)all);
+            s->value = (uint64_t)((double)s->of->shares.cpu * (double)s->count / (double)all);
     }
 }
 
@@ -252,14 +211,15 @@ struct label {
 };
 
 /* Writes the labels' strings, which must come before the sample, as they are not part of it. */
-static size_t find_labels(struct profile *p, const struct sum *s, struct label label[LABELS])
+static size_t find_labels(struct profile *p, const struct gt_stack_sum *s,
+                          struct label label[LABELS])
 {
     const struct {
         const char *key, *text;
-    } all[LABELS] = {{"thread", gt_export_thread(s->thread)},
+    } all[LABELS] = {{"thread", gt_export_thread(s->of)},
                      {"lock", s->lock && *s->lock->name ? s->lock->name : NULL},
                      {"waker", s->waker ? gt_export_place(s->waker) : NULL},
-                     {"waker_thread", s->by ? gt_export_thread(s->by) : NULL},
+                     {"waker_thread", s->by},
                      {"state", s->ended ? NULL : "still waits when the trace ends"}};
     size_t n = 0;
     for (size_t i = 0; i < LABELS; i++) {
@@ -269,19 +229,19 @@ static size_t find_labels(struct profile *p, const struct sum *s, struct label l
     return n;
 }
 
-static void put_values(struct profile *p, const struct sum *s)
+static void put_values(struct profile *p, const struct gt_stack_sum *s)
 {
-    bool waits = s->column < HOLDS;
+    bool waits = s->kind < HOLDS;
     size_t begin = gt_message_begin(&p->message, SAMPLE_VALUES);
     for (int c = 0; c < COLUMNS; c++) {
-        bool its = c == (int)s->column || (c == OFF_CPU && waits);
-        gt_message_packed(&p->message, its ? s->ns : 0);
+        bool its = c == (int)s->kind || (c == OFF_CPU && waits);
+        gt_message_packed(&p->message, its ? s->value : 0);
         gt_message_packed(&p->message, its ? s->count : 0);
     }
     gt_message_end(&p->message, begin);
 }
 
-static void put_sample(struct profile *p, const struct sum *s)
+static void put_sample(struct profile *p, const struct gt_stack_sum *s)
 {
     static const struct gt_where none = {.func = "[no stack]", .file = ""};
     const struct gt_where *frame = s->stack && s->stack->n ? s->stack->frame : &none;
@@ -299,8 +259,8 @@ static void put_sample(struct profile *p, const struct sum *s)
     put_values(p, s);
     for (size_t i = 0; i < labels; i++)
         put_label(p, label[i].key, LABEL_TEXT, label[i].text);
-    if (s->thread->thread != GT_NO_THREAD)
-        put_label(p, tid_key, LABEL_NUMBER, s->thread->thread);
+    if (s->of->thread != GT_NO_THREAD)
+        put_label(p, tid_key, LABEL_NUMBER, s->of->thread);
     gt_message_end(&p->message, begin);
     if (p->message.n >= FLUSH_AT)
         flush(p);
@@ -332,8 +292,8 @@ static void put_profile(struct profile *p)
         put_type(p, column_names[c], "", "nanoseconds");
         put_type(p, column_names[c], "_count", "count");
     }
-    for (size_t i = 0; i < p->n; i++)
-        put_sample(p, &p->sum[i]);
+    for (size_t i = 0; i < p->sums.n; i++)
+        put_sample(p, &p->sums.sum[i]);
     for (size_t i = 0; i < p->modules.n; i++)
         put_mapping(p, &p->modules.at[i]);
     gt_message_number(&p->message, PROFILE_TIME, t->wall_s * 1000000000 + t->wall_ns);
@@ -345,7 +305,7 @@ static void put_profile(struct profile *p)
 
 void gt_export_pprof(const struct gt_export *x)
 {
-    struct profile p = {.x = x, .trace = x->trace};
+    struct profile p = {.trace = x->trace, .sums.how = x};
     struct gt_threads threads = {
         .span = add_span, .sample = add_sample, .hold = note_hold, .event = add_hold, .arg = &p};
     gt_read_threads(&threads, x->trace);
