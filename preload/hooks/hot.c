@@ -170,11 +170,6 @@ static void keep_light(struct gt_holds *holds)
     light->lock = NULL;
 }
 
-uint64_t gt_hot_since(void)
-{
-    return gt_hot_times() ? gt_clock_now() : 0;
-}
-
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc)
 {
     if (!since && gt_hot_note_light(lock, pc))
@@ -289,17 +284,26 @@ static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *ho
     cool(hold->lock, until);
 }
 
+/* Since when the thread has the lock, 0 if that is not timed; NULL: no hold is noted. */
+static const uint64_t *since_of(struct gt_holds *holds, const void *lock)
+{
+    if (holds->light.lock == lock)
+        return &holds->light.since;
+    const struct gt_hold *hold = find(holds, lock);
+    return hold ? &hold->since : NULL;
+}
+
 bool gt_hot_until(const void *lock, uint64_t *until)
 {
     struct gt_thread *t = gt_self;
-    bool light = gt_hot_is_light(lock);
-    if (!t || (light && !t->holds.light.since && gt_hot_passes(lock)))
+    if (!t)
         return false;
-    const struct gt_hold *hold = find(&t->holds, lock);
+    const uint64_t *since = since_of(&t->holds, lock);
     bool awaited = gt_hot_is_waited_for(lock, t->w.m);
-    *until = awaited || light || (hold && hold->since) ? gt_clock_now() : 0;
-    bool is_short = light && *until - t->holds.light.since < gt_clock_units(SHORT_NS);
-    return (hold || light || awaited) && !(is_short && gt_hot_passes(lock));
+    *until = awaited || (since && *since) ? gt_clock_now() : 0;
+    bool light = since == &t->holds.light.since;
+    bool is_short = light && *until - *since < gt_clock_units(SHORT_NS);
+    return (since || awaited) && !(is_short && gt_hot_passes(lock));
 }
 
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until, bool shared)

@@ -53,9 +53,6 @@ static inline bool gt_hot_is(const void *lock)
 /* Makes the lock cool, if its time as a hot lock is over and no thread waits for it. */
 void gt_hot_cool(const void *lock);
 
-/* The time now, for gt_hot_taken; 0: the hold that the caller has begun need not be timed. */
-uint64_t gt_hot_since(void);
-
 /*
  * The caller has taken a hot lock at `since` (0: not timed), by a function that was called at pc.
  */
@@ -89,19 +86,19 @@ static inline bool gt_hot_times(void)
  * caller notes the hold before it tries to take the hot lock, so that the note makes no hold
  * longer. After the release the caller looks whether another thread waited.
  *
- * - note_light: false: nothing is noted. If the caller gets the lock, it must call gt_hot_taken.
- * - time_light: the try succeeded. Times the hold if a thread waits: the hold's end lets it in.
- * - drop_light: the try failed, or the caller had the lock before.
+ * - note_light: NULL: nothing is noted. If the caller gets the lock, it must call gt_hot_taken.
+ * - settle_light: the caller has tried. If its hold begins, times the hold if a thread waits, which
+ *   the hold's end lets in. Otherwise the try failed, or the caller had the lock before.
  * - is_light: the caller's hold of the lock is noted as light.
  * - passes: the caller gives the lock up, or has just done so. true: there is nothing to log of its
  *   hold, as of most; the hold is forgotten.
  */
-static inline bool gt_hot_note_light(const void *lock, const void *pc)
+static inline struct gt_light_hold *gt_hot_note_light(const void *lock, const void *pc)
 {
     struct gt_thread *t = gt_self;
     struct gt_light_hold *light = t ? &t->holds.light : NULL;
     if (!t || light->lock || t->holds.in_use || t->inside || gt_hot_is_waited_for(lock, t->w.m))
-        return false;
+        return NULL;
     /* Of a signal handler that locks in between, and finds the hold, a log names no place. */
     light->pc = 0;
     light->since = 0;
@@ -110,24 +107,20 @@ static inline bool gt_hot_note_light(const void *lock, const void *pc)
     light->lock = lock;
     atomic_signal_fence(memory_order_seq_cst);
     light->pc = (uintptr_t)pc;
-    return true;
+    return light;
+}
+
+static inline void gt_hot_settle_light(struct gt_light_hold *light, const void *lock, bool begins)
+{
+    if (light->lock == lock && !begins)
+        light->lock = NULL;
+    else if (light->lock == lock && gt_registry_waits(lock))
+        light->since = gt_clock_now();
 }
 
 static inline bool gt_hot_is_light(const void *lock)
 {
     return gt_self && gt_self->holds.light.lock == lock;
-}
-
-static inline void gt_hot_time_light(const void *lock)
-{
-    if (gt_registry_waits(lock) && gt_hot_is_light(lock))
-        gt_self->holds.light.since = gt_clock_now();
-}
-
-static inline void gt_hot_drop_light(const void *lock)
-{
-    if (gt_hot_is_light(lock))
-        gt_self->holds.light.lock = NULL;
 }
 
 static inline bool gt_hot_passes(const void *lock)

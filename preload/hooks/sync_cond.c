@@ -25,8 +25,7 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_lock_kind kind, const voi
                   [GT_GIL_SWITCH] = {GT_LOCK_OTHER, GT_LEAF_drop_gil}};
     enum gt_gil_wait gil = gt_gil_waits(cond, mutex, pc);
     bool kept = !gil && gt_mutex_is_kept(cond, mutex);
-    uint64_t now = 0;
-    struct gt_hold_end end = gt_mutex_release(hook, mutex, &now);
+    struct gt_hold_end end = gt_mutex_release(hook, mutex);
     if (end.told)
         gt_hot_given_up(hook, mutex, false, end.at, end.shared);
     if (gil)
@@ -38,7 +37,7 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_lock_kind kind, const voi
                                .addr = cond,
                                .kind = gil ? of_gil[gil].kind : kind,
                                .mutex = mutex,
-                               .since = now,
+                               .since = end.now,
                                .kept = kept,
                                .end = gt_timeout_is_set(timeout) ? timeout : NULL};
     struct gt_wait wait;

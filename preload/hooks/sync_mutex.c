@@ -110,25 +110,25 @@ static bool ends_keep(const pthread_mutex_t *mutex)
     return !gt_mutex_is_awaited(mutex);
 }
 
-struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex, uint64_t *now)
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
+    struct gt_hold_end end = {.told = false};
     if (!releases(mutex) || ends_keep(mutex))
-        return (struct gt_hold_end){.told = false};
-    bool shared = gt_shared_is(GT_LOCK_MUTEX, mutex), told = false;
-    uint64_t at = 0;
+        return end;
+    end.shared = gt_shared_is(GT_LOCK_MUTEX, mutex);
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
-    bool may_be_again = gt_registry_may_sleep_again(mutex, now);
+    bool may_be_again = gt_registry_may_sleep_again(mutex, &end.now);
     bool again = wakes_sleeper(mutex, may_be_again) && may_be_again;
     bool awaited = elsewhere || again || !gt_registry_all_woken(mutex);
-    if (gt_hot_is(mutex) && held_by_caller(mutex))
-        told = gt_hot_until(mutex, &at);
+    bool told = gt_hot_is(mutex) && held_by_caller(mutex) && gt_hot_until(mutex, &end.at);
     if (told && awaited)
-        gt_hot_given_up(hook, mutex, true, at, shared);
+        gt_hot_given_up(hook, mutex, true, end.at, end.shared);
     if (awaited && gt_registry_any(mutex))
         gt_wake_slow(&(struct gt_wake){.hook = hook, .addr = mutex, .max = 1, .asleep = !again});
     if (elsewhere)
         gt_shared_wakes(hook, mutex, false);
-    return (struct gt_hold_end){.told = told && !awaited, .shared = shared, .at = at};
+    end.told = told && !awaited;
+    return end;
 }
 
 /* Whether the caller has taken the recursive mutex before. */
@@ -177,16 +177,12 @@ static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, c
 static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex, const void *pc)
 {
     bool hot = gt_hot_is(mutex), timed = hot && gt_hot_times();
-    bool noted = hot && !timed && gt_hot_note_light(mutex, pc);
+    struct gt_light_hold *light = hot && !timed ? gt_hot_note_light(mutex, pc) : NULL;
     int r = gt_real.pthread_mutex_trylock(mutex);
-    if (__builtin_expect(r == 0 && noted == hot && !is_nested(mutex), 1)) {
-        if (noted)
-            gt_hot_time_light(mutex);
-        return 0;
-    }
-    if (noted)
-        gt_hot_drop_light(mutex);
-    if (r == 0 && !is_nested(mutex))
+    bool begins = r == 0 && !is_nested(mutex);
+    if (light)
+        gt_hot_settle_light(light, mutex, begins);
+    else if (hot && begins)
         gt_hot_taken(mutex, timed ? gt_clock_now() : 0, pc);
     return r == 0 || r == EBUSY ? r : taken(r, mutex, pc);
 }
@@ -195,9 +191,9 @@ static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex,
  * Waits briefly before a wait is recorded. Most waits of threads that contend for a mutex are over
  * before they could be written, and writing causes the next ones: a holder that writes holds the
  * mutex longer. So a mutex that becomes free within two microseconds is no wait: the wait is
- * counted. The limit is four microseconds if other threads wait
- * for the mutex, because its holder then writes their wake-ups. Between the tries the thread does
- * not look at the mutex: each look takes its cache line from the holder.
+ * counted. The limit is four microseconds if other threads wait for the mutex, because its holder
+ * then writes their wake-ups. Between the tries the thread does not look at the mutex: each look
+ * takes its cache line from the holder.
  */
 static int lock_soon(pthread_mutex_t *mutex, const void *pc)
 {
@@ -218,10 +214,12 @@ static int lock_soon(pthread_mutex_t *mutex, const void *pc)
 
 typedef int lock_fn(pthread_mutex_t *mutex);
 
-/* Slow half of lock. hook, real: the program's call; its result tells success or an error. */
-static __attribute__((noinline)) int lock_contended(enum gt_hook hook, lock_fn *real,
-                                                    pthread_mutex_t *mutex, const void *pc)
+/* Slow half of lock. hook: the program's call; its result tells success or an error. */
+static __attribute__((noinline)) int lock_contended(enum gt_hook hook, pthread_mutex_t *mutex,
+                                                    const void *pc)
 {
+    bool c11 = hook == GT_HOOK_mtx_lock;
+    lock_fn *real = c11 ? (lock_fn *)gt_real.mtx_lock : gt_real.pthread_mutex_lock;
     if (reports_relock(mutex))
         return real(mutex);
     int r = lock_soon(mutex, pc);
@@ -235,15 +233,10 @@ static __attribute__((noinline)) int lock_contended(enum gt_hook hook, lock_fn *
     return taken(r, mutex, pc);
 }
 
-static __attribute__((noinline)) int lock_contended_posix(pthread_mutex_t *mutex, const void *pc)
-{
-    return lock_contended(GT_HOOK_pthread_mutex_lock, gt_real.pthread_mutex_lock, mutex, pc);
-}
-
 static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void *pc)
 {
     int r = try_hot(mutex, pc);
-    return r == EBUSY ? lock_contended_posix(mutex, pc) : r;
+    return r == EBUSY ? lock_contended(GT_HOOK_pthread_mutex_lock, mutex, pc) : r;
 }
 
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -253,7 +246,8 @@ GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (__builtin_expect(r == 0, 1))
         return 0;
-    return r == EBUSY ? lock_contended_posix(mutex, GT_CALLER()) : taken(r, mutex, GT_CALLER());
+    return r == EBUSY ? lock_contended(GT_HOOK_pthread_mutex_lock, mutex, GT_CALLER())
+                      : taken(r, mutex, GT_CALLER());
 }
 
 GT_EXPORT int mtx_lock(mtx_t *mtx)
@@ -261,7 +255,7 @@ GT_EXPORT int mtx_lock(mtx_t *mtx)
     pthread_mutex_t *mutex = (pthread_mutex_t *)mtx;
     int r = try_hot(mutex, GT_CALLER());
     if (r == EBUSY)
-        r = lock_contended(GT_HOOK_mtx_lock, (lock_fn *)gt_real.mtx_lock, mutex, GT_CALLER());
+        r = lock_contended(GT_HOOK_mtx_lock, mutex, GT_CALLER());
     return r == 0 ? thrd_success : thrd_error;
 }
 
@@ -343,7 +337,7 @@ static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
             gt_hot_given_up(hook, mutex, false, gt_clock_now(), shared);
         return r;
     }
-    struct gt_hold_end end = gt_mutex_release_slow(hook, mutex, &(uint64_t){0});
+    struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
     int r = gt_real.pthread_mutex_unlock(mutex);
     if (end.told)
         gt_hot_given_up(hook, mutex, false, end.at, end.shared);
@@ -357,12 +351,19 @@ GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
     return gt_real.pthread_mutex_unlock(mutex);
 }
 
-GT_EXPORT int mtx_unlock(mtx_t *mutex)
+static __attribute__((noinline)) int unlock_awaited_c11(mtx_t *mutex)
 {
-    struct gt_hold_end end =
-        gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex, &(uint64_t){0});
+    enum gt_hook hook = GT_HOOK_mtx_unlock;
+    struct gt_hold_end end = gt_mutex_release_slow(hook, (pthread_mutex_t *)mutex);
     int r = gt_real.mtx_unlock(mutex);
     if (end.told)
-        gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false, end.at, end.shared);
+        gt_hot_given_up(hook, mutex, false, end.at, end.shared);
     return r;
+}
+
+GT_EXPORT int mtx_unlock(mtx_t *mutex)
+{
+    if (__builtin_expect(gt_mutex_is_awaited((pthread_mutex_t *)mutex), 0))
+        return unlock_awaited_c11(mutex);
+    return gt_real.mtx_unlock(mutex);
 }

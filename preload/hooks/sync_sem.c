@@ -32,7 +32,7 @@ static __attribute__((noinline)) void note(const sem_t *sem, bool waited, const 
 {
     if (!gt_self || !gt_sem_lock_taken(sem, gt_self->w.m))
         return;
-    uint64_t since = waited ? gt_clock_now() : gt_hot_since();
+    uint64_t since = waited || gt_hot_times() ? gt_clock_now() : 0;
     gt_hot_taken(sem, since, since ? gt_python_taker(pc) : pc);
 }
 

@@ -174,16 +174,16 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 
 /*
  * gt_mutex_release: the caller is about to give the mutex up, inside `hook`; ends the wait of its
- * oldest waiter. The caller sets *now to 0. If the function reads the clock, it stores the time
- * there. gt_mutex_taken: the caller has the mutex again, in a function that was called at pc. told:
- * the caller must then call gt_hot_given_up.
+ * oldest waiter. gt_mutex_taken: the caller has the mutex again, in a function that was called at
+ * pc.
  */
 struct gt_hold_end {
-    bool told;
-    bool shared; /* other processes may use the mutex */
-    uint64_t at; /* see gt_hot_until */
+    bool told;    /* the caller must call gt_hot_given_up */
+    bool shared;  /* other processes may use the mutex */
+    uint64_t at;  /* see gt_hot_until */
+    uint64_t now; /* the time, if gt_mutex_release has read the clock for the waiters; or 0 */
 };
-struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex, uint64_t *now);
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
@@ -202,10 +202,9 @@ static inline bool gt_mutex_is_awaited(const pthread_mutex_t *mutex)
     return gt_registry_any(mutex) || gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
 }
 
-static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex,
-                                                  uint64_t *now)
+static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
 {
     if (__builtin_expect(gt_mutex_is_awaited(mutex), 0))
-        return gt_mutex_release_slow(hook, mutex, now);
+        return gt_mutex_release_slow(hook, mutex);
     return (struct gt_hold_end){.told = false};
 }

@@ -23,7 +23,7 @@ WAITS, CALLS = "integration/test_waits.py", "integration/test_calls.py"
 MUTANTS = {
     "pthread_mutex_lock": (
         "a wait says it is another call's", "sync_mutex.c",
-        "lock_contended(GT_HOOK_pthread_mutex_lock,", "lock_contended(GT_HOOK_pthread_mutex_timedlock,", WAITS,
+        "gt_wait_begin_lock(hook, GT_LOCK_MUTEX,", "gt_wait_begin_lock(GT_HOOK_pthread_mutex_timedlock, GT_LOCK_MUTEX,", WAITS,
     ),
     "pthread_mutex_unlock": (
         "nobody is said to be woken", "sync_mutex.c",
