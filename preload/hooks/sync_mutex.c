@@ -279,6 +279,16 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
     return r;
 }
 
+/*
+ * Waits briefly like lock, if the time is valid and in the future. Otherwise the real function
+ * returns an error for a mutex that is taken now. A success is 0, also C11's.
+ */
+static int lock_soon_until(pthread_mutex_t *mutex, const struct gt_timeout *end, const void *pc)
+{
+    uint64_t now = gt_clock_now(), due = gt_timeout_due(end, now, 0);
+    return due && !gt_timeout_is_past(now, due) ? lock_soon(mutex, pc) : EBUSY;
+}
+
 #define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)            \
     GT_EXPORT int name parameters                                                       \
     {                                                                                   \
@@ -288,6 +298,9 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
         if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))                 \
             return gt_real.name arguments;                                              \
         struct gt_timeout end = when;                                                   \
+        int soon = lock_soon_until((pthread_mutex_t *)mutex, &end, GT_CALLER());        \
+        if (soon != EBUSY)                                                              \
+            return soon;                                                                \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex, &end); \
         r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);             \
         if (is_success(r))                                                              \

@@ -21,6 +21,7 @@ static const struct {
 static pthread_mutex_t mutex;
 static pthread_barrier_t held;
 static _Atomic int waiter;
+static const struct timespec past = {1, 0}, odd = {0, 2000000000};
 
 static void *hold(void *arg)
 {
@@ -45,6 +46,8 @@ static void contend(void)
     waiter = 0;
     pthread_create(&thread, NULL, hold, NULL);
     pthread_barrier_wait(&held);
+    printf(" past %d", pthread_mutex_timedlock(&mutex, &past));
+    printf(" odd %d", pthread_mutex_timedlock(&mutex, &odd));
     waiter = tid();
     printf(" wait %d", pthread_mutex_lock(&mutex));
     printf(" unlock %d", pthread_mutex_unlock(&mutex));
@@ -53,7 +56,6 @@ static void contend(void)
 
 static void alone(size_t k)
 {
-    struct timespec past = {1, 0}, odd = {0, 2000000000};
     printf(" try %d", pthread_mutex_trylock(&mutex));
     printf(" again %d", pthread_mutex_trylock(&mutex));
     if (kinds[k].type == PTHREAD_MUTEX_RECURSIVE) {

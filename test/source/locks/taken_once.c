@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../../prog/program.h"
+#include <threads.h>
 
 typedef int lock_fn(pthread_mutex_t *mutex);
 
@@ -28,9 +29,19 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 enum { ROUND = 2 };
 #endif
 
-int pthread_mutex_trylock(pthread_mutex_t *mutex)
+static int try(pthread_mutex_t *mutex)
 {
     static __thread int tries;
     lock_fn *real = (lock_fn *)dlsym(RTLD_NEXT, "pthread_mutex_trylock");
     return ++tries % ROUND == 2 % ROUND ? real(mutex) : EBUSY;
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    return try(mutex);
+}
+
+int mtx_trylock(mtx_t *mutex)
+{
+    return try((pthread_mutex_t *)mutex) ? thrd_busy : thrd_success;
 }
