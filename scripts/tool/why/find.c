@@ -369,7 +369,9 @@ static _Noreturn void fail_empty(const struct gt_why *why, uint64_t to)
             trace->path, gt_select_any() ? " of the threads that --thread names" : "", path);
 }
 
-void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
+/* Finds the time to explain, and the thread that runs last in it. Ends the program if there is
+ * none. */
+static void find_end(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
     why->from = from;
@@ -388,11 +390,11 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
         why->to = why->graph.lane[why->thread].until;
     if (why->from >= why->to || why->thread == GT_NOBODY)
         fail_empty(why, to);
-    gt_sections_begin(&why->sections, &why->graph);
-    if (why->task) {
-        gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
-        return;
-    }
+}
+
+/* Finds the critical path, the loops, and how the run is read. */
+static void find_path(struct gt_why *why)
+{
     gt_show_doing(&why->graph.trace, "following the critical path");
     gt_whatifs_choose(&why->whatifs, &why->graph, why->from, why->to);
     why->path.watch = why->whatifs.to;
@@ -408,11 +410,10 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
         gt_loops_find_blockages(&why->loops, &why->sections);
     }
     gt_path_finish(&why->path);
-    gt_show_doing(&why->graph.trace, "summing up what all threads did");
-    gt_survey_make(&why->survey, &why->sections, why->from, why->to);
-    gt_asked_find(&why->survey, &why->sections);
-    why->restless = gt_restless_find(&why->loops, &why->sections);
-    gt_wakers_find_unknown(why);
+}
+
+static void find_findings(struct gt_why *why)
+{
     gt_show_doing(&why->graph.trace, "trying what would help");
     note_off_path(why);
     if (!why->pieces.n)
@@ -425,5 +426,22 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     gt_loops_tell(&why->loops, &why->findings, &why->sections, why->pieces.n ? &why->path : NULL);
     if (why->restless)
         gt_restless_tell(why->restless, &why->findings, &why->sections);
+}
+
+void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
+{
+    find_end(why, from, to);
+    gt_sections_begin(&why->sections, &why->graph);
+    if (why->task) {
+        gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
+        return;
+    }
+    find_path(why);
+    gt_show_doing(&why->graph.trace, "summing up what all threads did");
+    gt_survey_make(&why->survey, &why->sections, why->from, why->to);
+    gt_asked_find(&why->survey, &why->sections);
+    why->restless = gt_restless_find(&why->loops, &why->sections);
+    gt_wakers_find_unknown(why);
+    find_findings(why);
     gt_show_doing(&why->graph.trace, NULL);
 }
