@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
-#define BOX_CHUNK (64u << 10) /* the box takes space for all pages of a chunk at once */
+#define CHUNK_MOST (16u << 20) /* where chunks grow */
+#define BOX_CHUNK (64u << 10)  /* the box takes space for all pages of a chunk at once */
 
 /* Fills a cache line. */
 struct gt_chunk {
@@ -73,6 +74,20 @@ void gt_vector_empty(struct gt_vector *v)
     gt_pages_free(old.at, old.bytes);
 }
 
+/*
+ * Maps *bytes for the chunk after `full`. An arena of what threads need has chunks that grow:
+ * thousands of new threads would queue for the lock of the mappings, each with a chunk of its own.
+ */
+static void *map_chunk(const struct gt_arena *arena, const struct gt_chunk *full, size_t *bytes)
+{
+    size_t more = arena->chunk_bytes && full ? 2 * full->size : 0;
+    more = more < CHUNK_MOST ? more : CHUNK_MOST;
+    void *p = more > *bytes ? gt_pages_alloc(more) : NULL;
+    if (p)
+        *bytes = more;
+    return p ? p : gt_pages_alloc(*bytes);
+}
+
 /* Puts a new chunk in place of `full`, unless another thread was faster. false: no memory. */
 static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
@@ -80,7 +95,7 @@ static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size
     bool boxed = arena->boxed && gt_box_is_open();
     size_t least = boxed ? BOX_CHUNK : arena->chunk_bytes ? arena->chunk_bytes : CHUNK;
     size_t bytes = head + size > least ? head + size : least;
-    struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
+    struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : map_chunk(arena, full, &bytes);
     if (!fresh)
         return false;
     fresh->used = head;

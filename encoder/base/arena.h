@@ -11,9 +11,9 @@
 
 struct gt_arena {
     _Atomic(struct gt_chunk *) chunk; /* the newest one */
-    size_t chunk_bytes;               /* how much is mapped at once; 0: 256 KiB */
-    size_t align;                     /* of allocations whose sizes are multiples of it; 0: 16 */
-    bool boxed;                       /* its chunks are memory of the black box, if there is one */
+    size_t chunk_bytes; /* of the first chunk: others are twice the one before; 0: all 256 KiB */
+    size_t align;       /* of allocations whose sizes are multiples of it; 0: 16 */
+    bool boxed;         /* its chunks are memory of the black box, if there is one */
 };
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size);
