@@ -18,7 +18,7 @@
 #define PAGE 4096u
 /* Buffers in the black box cost more: some are kept free only once there are urgent threads. */
 #define AHEAD (16 * GT_BUF_BYTES)
-/* Bytes mapped at once: a thousand new threads would queue for the lock of the mappings. */
+/* Bytes mapped at first: a thousand new threads would queue for the lock of the mappings. */
 #define MAPPED_TOGETHER (16 * GT_BUF_BYTES + PAGE)
 /*
  * A thread that ends hands over a buffer of a few events, and wakes the drain side after so many
@@ -31,8 +31,8 @@
 #define PATIENCE_NS 10000000000
 
 static struct {
-    struct gt_freelist free, reserve;
-    struct gt_arena fresh;
+    struct gt_freelist free, reserve, small;
+    struct gt_arena fresh, fresh_small;
     _Atomic uint32_t reserved;
     _Atomic(char *) uncut; /* RESERVE buffers; `cut` of them are cut off */
     _Atomic uint32_t cut;
@@ -50,7 +50,9 @@ static struct {
     _Atomic bool stalled;         /* PATIENCE_NS have passed since, and threads want a buffer */
     _Atomic uint32_t waiters;
     _Atomic uint64_t serial;
-} pool = {.limit = 256u << 20, .fresh = {.chunk_bytes = MAPPED_TOGETHER, .align = PAGE}};
+} pool = {.limit = 256u << 20,
+          .fresh = {.chunk_bytes = MAPPED_TOGETHER, .align = PAGE},
+          .fresh_small = {.chunk_bytes = GT_BUF_BYTES}};
 
 _Atomic size_t gt_buffers_queued;
 
@@ -65,13 +67,13 @@ static size_t limit_now(void)
 }
 
 /* Waiting helps only if enough buffers will come back: queued ones, not those of the threads. */
-static bool take_share(bool force)
+static bool take_share(size_t bytes, bool force)
 {
-    size_t before = atomic_fetch_add_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+    size_t before = atomic_fetch_add_explicit(&pool.out, bytes, memory_order_relaxed);
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
-    if (force || before + GT_BUF_BYTES <= limit_now() || queued < pool.limit / 4)
+    if (force || before + bytes <= limit_now() || queued < pool.limit / 4)
         return true;
-    atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool.out, bytes, memory_order_relaxed);
     return false;
 }
 
@@ -117,7 +119,7 @@ static bool is_whole(struct gt_buf *buf)
 bool gt_buffers_have_room(struct gt_buf *buf, const uint8_t *at, ptrdiff_t bytes)
 {
     const uint8_t *begin = (const uint8_t *)buf;
-    if (begin + GT_BUF_BYTES - at < bytes)
+    if (begin + (ptrdiff_t)gt_buffers_bytes(buf) - at < bytes)
         return false;
     return at + bytes <= begin + PAGE || is_whole(buf);
 }
@@ -126,6 +128,10 @@ bool gt_buffers_have_room(struct gt_buf *buf, const uint8_t *at, ptrdiff_t bytes
 static void put(struct gt_buf *buf)
 {
     __atomic_store_n(&buf->gen, 0, __ATOMIC_RELEASE);
+    if (buf->small) {
+        gt_freelist_push(&pool.small, &buf->free);
+        return;
+    }
     bool reserve = atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE;
     if (reserve) {
         atomic_fetch_add_explicit(&pool.reserved, 1, memory_order_relaxed);
@@ -197,7 +203,7 @@ static struct gt_buf *start(struct gt_buf *buf)
 struct gt_buf *gt_buffers_get_begun(bool force)
 {
     int saved = errno;
-    if (!take_share(force))
+    if (!take_share(GT_BUF_BYTES, force))
         return NULL;
     struct gt_buf *buf = gt_freelist_pop(&pool.free);
     if (!buf)
@@ -208,6 +214,36 @@ struct gt_buf *gt_buffers_get_begun(bool force)
         buf = take_reserve();
     errno = saved;
     return start(buf);
+}
+
+/* NULL: there is no memory, or the caller must not map some. */
+static struct gt_buf *map_small(void)
+{
+    struct gt_buf *buf = gt_urgent() ? NULL : gt_arena_alloc(&pool.fresh_small, GT_BUF_SMALL);
+    if (!buf)
+        return NULL;
+    atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_SMALL, memory_order_relaxed);
+    buf->small = true;
+    return buf;
+}
+
+static struct gt_buf *get_small(bool force)
+{
+    int saved = errno;
+    if (gt_box_is_open() || !take_share(GT_BUF_SMALL, force))
+        return NULL;
+    struct gt_buf *buf = gt_freelist_pop(&pool.small);
+    buf = buf ? buf : map_small();
+    errno = saved;
+    if (!buf)
+        atomic_fetch_sub_explicit(&pool.out, GT_BUF_SMALL, memory_order_relaxed);
+    return buf ? start(buf) : NULL;
+}
+
+struct gt_buf *gt_buffers_get_first(bool force)
+{
+    struct gt_buf *buf = get_small(force);
+    return buf ? buf : gt_buffers_get_begun(force);
 }
 
 struct gt_buf *gt_buffers_get(bool force)
@@ -260,8 +296,9 @@ bool gt_buffers_wait(uint64_t *since)
 
 void gt_buffers_put(struct gt_buf *buf)
 {
+    size_t bytes = gt_buffers_bytes(buf);
     put(buf);
-    atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool.out, bytes, memory_order_relaxed);
     atomic_store_explicit(&pool.returned_ns, gt_clock_monotonic_raw(), memory_order_relaxed);
     atomic_store_explicit(&pool.stalled, false, memory_order_relaxed);
     atomic_fetch_add(&pool.returned, 1); /* then the load: gt_buffers_wait does the reverse */
@@ -284,9 +321,11 @@ bool gt_buffers_crowded(void)
     return queued > pool.limit / 8;
 }
 
-/* In whole pages: thousands of threads hand over a page each at the end of a generation. */
+/* In whole pages, unless it is small: thousands of threads hand over a few events each. */
 static size_t taken_by(const struct gt_buf *buf)
 {
+    if (buf->small)
+        return GT_BUF_SMALL;
     return (offsetof(struct gt_buf, data) + buf->used + PAGE - 1) / PAGE * PAGE;
 }
 

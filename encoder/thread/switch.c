@@ -133,7 +133,7 @@ static void end_generation_locked(struct gt_writer *w, uint32_t old)
 /* Moves w, claimed in generation old, to next. false: no memory. */
 static bool move_locked(struct gt_writer *w, uint32_t old, uint32_t next)
 {
-    struct gt_buf *fresh = gt_gen_is_mute(next) ? NULL : gt_buffers_get_begun(true);
+    struct gt_buf *fresh = gt_gen_is_mute(next) ? NULL : gt_buffers_get_first(true);
     if (!fresh && !gt_gen_is_mute(next))
         return false;
     end_generation_locked(w, old);
@@ -325,7 +325,8 @@ static void salvage(const struct gt_writer *w, uint32_t old)
 {
     struct gt_buf *texts = w->texts.buf;
     size_t used = w->buf ? (uintptr_t)w->pos - (uintptr_t)w->buf->data : 0;
-    if (used <= GT_BUF_ROOM) /* else the owner was between setting buf and pos */
+    if (w->buf && used <= gt_buffers_bytes(w->buf) -
+                              sizeof *w->buf) /* else the owner was between setting buf and pos */
         push_copy(w->buf, (uint32_t)used, w->m, old);
     if (texts && !gt_gen_is_mute(old))
         push_copy(texts, texts->used, texts->m, old);

@@ -44,6 +44,7 @@ void gt_writer_retire(struct gt_writer *w, uint32_t gen)
 }
 
 _Static_assert(sizeof(struct gt_buf) + GT_PIECE <= 4096, "a buffer that is begun has a page");
+_Static_assert(sizeof(struct gt_buf) + 2 * GT_EVENT_ROOM <= GT_BUF_SMALL, "a few events' room");
 
 void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen)
 {
@@ -56,7 +57,7 @@ void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen)
     w->shown = &buf->pos;
     /* `last`, not the time now: the next events may be rewaits, from earlier. */
     gt_buffers_claim(buf, gen, w->m, w->last);
-    w->end = buf->data + GT_PIECE;
+    w->end = buf->small ? (uint8_t *)buf + GT_BUF_SMALL : buf->data + GT_PIECE;
     w->piece = w->events;
 }
 
@@ -98,7 +99,7 @@ static bool refresh_buffer(struct gt_writer *w, bool force)
 {
     if (gt_gen_is_mute(gt_writer_gen(w)))
         return start_over(w);
-    struct gt_buf *fresh = gt_buffers_get_begun(force);
+    struct gt_buf *fresh = w->buf ? gt_buffers_get_begun(force) : gt_buffers_get_first(force);
     if (!fresh)
         return false;
     gt_writer_retire(w, gt_writer_gen(w));
