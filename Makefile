@@ -150,11 +150,12 @@ $(B)/test/bench/floor: test/bench/floor.c $(addprefix $(B)/encoder/base/,clock.o
 	@mkdir -p $(@D)
 	$(call run,LD)$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -ldl
 
-$(B)/test/bench/empty.so: test/bench/empty.c
+bench_so := $(patsubst %,$(B)/test/bench/%.so,empty records)
+$(bench_so): $(B)/%.so: %.c
 	@mkdir -p $(@D)
-	$(call run,LD)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,now -o $@ $<
+	$(call run,LD)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden -shared -pthread -Wl,-z,now -o $@ $<
 
-programs: $(bench_prog) $(walk) $(B)/test/bench/floor $(B)/test/bench/empty.so
+programs: $(bench_prog) $(walk) $(B)/test/bench/floor $(bench_so)
 
 bench: libgotrace.so programs ## measure what tracing costs, beside other tracers; RECORD=1 writes RESULTS.md
 	python3 test/bench/run.py $(if $(RECORD),--record)

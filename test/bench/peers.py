@@ -16,6 +16,7 @@ import types
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY, COMMAND = ROOT / "libgotrace.so", ROOT / "build/gotrace"
 EMPTY = ROOT / "build/test/bench/empty.so"
+RECORDS = ROOT / "build/test/bench/records.so"
 ASYNC_PROFILER = ROOT / "build/async-profiler" / ("linux-arm64" if platform.machine() == "aarch64" else "linux-x64") / "libasyncProfiler.so"
 CONTENDED = {f"lock{n}{section}" for n in (2, 4, 16) for section in ("", "-200", "-1000")}
 LOCKS = {"lock", *CONTENDED, "hot", "cond", "create", "trivial", "herd", "spawn", "forks"}
@@ -42,13 +43,13 @@ class Tracer:
         """Why it cannot be used here, or None."""
         if self.needs and not shutil.which(self.needs) and not glob.glob(self.needs):
             return f"no {self.needs}"
-        if self.name.startswith("perf") and self._refused():
+        if self.name.startswith(("perf", "kernel")) and self._refused():
             return "not permitted"
         return None
 
     def _refused(self):
         with tempfile.TemporaryDirectory() as scratch:
-            return subprocess.run(self._argv(["true"], scratch), capture_output=True, cwd=scratch).returncode != 0
+            return subprocess.run(self._argv(["true"], scratch), env=os.environ | self.env, capture_output=True, cwd=scratch).returncode != 0
 
     def _argv(self, argv, directory, case=""):
         kind = "memory" if case in HEAP else "posixio" if case in CALLS else "pthread"  # EZTrace hangs with all
@@ -136,6 +137,13 @@ TRACERS = [
         ["echo", "a preloaded library whose functions only call the original ones: what interposition costs alone"],
         env={"LD_PRELOAD": str(EMPTY)},
         sees=LOCKS | HEAP | CALLS,
+    ),
+    Tracer(
+        "kernel's records",
+        str(RECORDS),
+        ["echo", "the kernel records the threads' switches as for GOTRACE_SCHED=on, and nobody looks at the records"],
+        env={"LD_PRELOAD": str(RECORDS)},
+        sees={"create", "cond", "pipe", "lock4"},
     ),
     Tracer(
         "LTTng-UST",

@@ -478,7 +478,7 @@ GOALS = [
 
 def best_peer(bench, case, column):
     """Of those that record what we do: the least cost, or the most throughput."""
-    ours = ("bare", "libgotrace", "empty hooks")
+    ours = ("bare", "libgotrace", "empty hooks", "kernel's records")
     known = [(bench.of(case, t.name, column), t.name) for t in bench.tracers if not t.name.startswith(ours)]
     known = [(value, name) for value, name in known if value is not None]
     return (max if column == "rate" else min)(known, default=None)
@@ -507,10 +507,29 @@ def summary(bench):
         bench.table(["", "bare", "libgotrace", "best peer", "of bare", "goal", "met", "what holds it"], rows)
 
 
+# A row, the case, the most ns that GOTRACE_SCHED may add beyond what the kernel takes for its records
+SCHED_GOALS = [("create+join", "create", 1000)]
+
+
+def sched_summary(bench):
+    """What GOTRACE_SCHED=on adds to tracing, and what the kernel's records add to a bare run."""
+    rows = []
+    for what, case, most in SCHED_GOALS:
+        bare, kernel, ours, sched = (bench.of(case, t, "ns") for t in ("bare", "kernel's records", "libgotrace", "libgotrace, sched"))
+        if None in (bare, kernel, ours, sched):
+            continue
+        beyond = (sched - ours) - (kernel - bare)
+        rows.append([what, *map(number, (bare, kernel - bare, ours - bare, sched - bare, beyond)), f"≤ {number(most)}", "yes" if beyond <= most else "no"])
+    if rows:
+        bench.say("What GOTRACE_SCHED=on adds, in ns: the kernel takes a part of that for its records of switches, and the rest is ours.")
+        bench.table(["", "bare", "+ kernel's records", "+ libgotrace", "+ libgotrace, sched", "of that ours for sched", "goal", "met"], rows)
+
+
 def first(bench, lines):
     """What is known at the end stands at the beginning."""
     rest, bench.text = bench.text, bench.text[:lines]
     summary(bench)
+    sched_summary(bench)
     bench.text += rest[lines:]
 
 
