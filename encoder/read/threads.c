@@ -425,9 +425,11 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
         t->wanted.holder = 0;
         t->wanted.who = "";
     }
-    if (!sleeps_on(all, t, h->stack))
-        t->began = ns;
-    t->stack = t->stopped_at = h->stack;
+    if (state != GT_G_RUNNABLE) { /* a wait may go on behind the end of a v1 page */
+        t->began = sleeps_on(all, t, h->stack) ? t->began : ns;
+        t->stopped_at = h->stack;
+    }
+    t->stack = h->stack;
     if (t->begins_in_rust && t->stack)
         look_behind_rust(t, t->stack);
     if (state == GT_G_SYSCALL) {

@@ -35,12 +35,13 @@ struct gt_thread_state {
     const struct gt_blocked_row *at_end;    /* its wait when the trace ends; or NULL */
     bool awaited;                           /* then another thread waits for a lock of this one */
     uint64_t wanted_at, woke;               /* when the log said so; when it last began to run */
-    const struct gt_callers *stopped_at; /* where it last stopped; `stack` may be another by now */
-    uint64_t began;                      /* when that wait began: see gt_span.began */
-    struct gt_stream *call;              /* where its last call began; or NULL */
-    bool again;                          /* after a spurious wake-up it waits for the same */
-    bool polls;                          /* its last wait is a sleep of polled.h */
-    struct gt_polled *polled;            /* see polled.h; NULL: it never polled */
+    const struct gt_callers
+        *stopped_at;          /* where it last waited, or called: `stack` may be another by now */
+    uint64_t began;           /* when that wait began: see gt_span.began */
+    struct gt_stream *call;   /* where its last call began; or NULL */
+    bool again;               /* after a spurious wake-up it waits for the same */
+    bool polls;               /* its last wait is a sleep of polled.h */
+    struct gt_polled *polled; /* see polled.h; NULL: it never polled */
     struct gt_history history;
     struct gt_stretches off; /* when it had no CPU, and was not waiting */
     struct gt_shares shares; /* only with an account */
