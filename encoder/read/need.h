@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Returns p, which malloc, calloc or realloc returned. Ends the program if there was no memory. */
 static inline void *gt_need(void *p)
@@ -24,6 +25,18 @@ static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t siz
         return items;
     *room = *room ? 2 * *room : 16;
     return gt_need(realloc(items, *room * size));
+}
+
+/* Makes room for an item with that index, and zeros the new items; *n is how many there are. */
+static inline void *gt_need_zeros(void *items, size_t *n, size_t index, size_t size)
+{
+    if (index < *n)
+        return items;
+    size_t had = *n;
+    *n = 2 * index + 16;
+    items = gt_need(realloc(items, *n * size));
+    memset((char *)items + had * size, 0, (*n - had) * size);
+    return items;
 }
 
 /* Adds the key to the set. false: it was there. */

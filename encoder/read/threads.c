@@ -647,7 +647,7 @@ static void note_blocked(struct gt_threads *all)
         struct gt_thread_state *t = gt_threads_find(all, row->g);
         if (t && row->again && t->state == GT_G_RUNNABLE) {
             t->state = GT_G_WAITING; /* it was signalled, and now waits for its mutex */
-            t->began = t->since;
+            t->again = true;
         }
         bool same = t && !t->ended && t->state == GT_G_WAITING && gt_kind_of(t) == GT_SYNC;
         /*

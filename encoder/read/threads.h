@@ -59,11 +59,7 @@ struct gt_span {
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     uint64_t from, ns;
-    /*
-     * When the call that waits began to wait: before `from` if this is a further sleep in it. A
-     * thread that is woken for a mutex, and finds it taken again, sleeps on in the same call.
-     */
-    uint64_t began;
+    uint64_t began;                   /* when its wait began: see gt_sleeps_on */
     const struct gt_callers *stack;   /* of this wait or call, or the one before; or NULL */
     const struct gt_thread_state *by; /* the other thread that ended the wait, or NULL */
     const struct gt_callers *waker;   /* where that thread ended it */
@@ -73,6 +69,16 @@ struct gt_span {
     bool again; /* the wait goes on: a spurious wake-up, or a wait for the mutex */
     bool ended;
 };
+
+/*
+ * Whether the span is a further part of the wait of `before`, an earlier span of the thread, or
+ * zeros. A thread that is woken for a mutex, and finds it taken again, sleeps on in the same call:
+ * the reader gives all sleeps of such a wait one time `began`.
+ */
+static inline bool gt_sleeps_on(const struct gt_span *before, const struct gt_span *span)
+{
+    return before->thread && span->began < span->from && span->began == before->began;
+}
 
 struct gt_threads {
     struct gt_trace *trace;

@@ -225,12 +225,7 @@ const struct gt_where *gt_site_of(const struct gt_callers *stack)
 {
     if (!stack)
         return NULL;
-    if (stack->number >= places.n) {
-        size_t n = 2 * (size_t)stack->number + 64;
-        places.site = gt_need(realloc(places.site, n * sizeof *places.site));
-        memset(places.site + places.n, 0, (n - places.n) * sizeof *places.site);
-        places.n = n;
-    }
+    places.site = gt_need_zeros(places.site, &places.n, stack->number, sizeof *places.site);
     const struct gt_where **site = &places.site[stack->number];
     if (!*site)
         *site = find_site(stack);

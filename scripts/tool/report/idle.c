@@ -98,6 +98,6 @@ void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_threa
 {
     for (const struct gt_visits *v = gt_idle.first; v; v = v->next) {
         if (v->count && is_idle(v->key) && of(v->thread))
-            gt_idle_sum_add(sum, v->stack, v->count - v->further, v->ns);
+            gt_idle_sum_add(sum, v->stack, v->waits, v->ns);
     }
 }

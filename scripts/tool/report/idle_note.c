@@ -89,12 +89,7 @@ static bool is_for_lock(const struct gt_span *span)
 
 struct gt_worker *gt_idle_worker_of(const struct gt_thread_state *t)
 {
-    if (t->number >= all.workers) {
-        size_t n = 2 * (size_t)t->number + 64;
-        all.worker = gt_need(realloc(all.worker, n * sizeof *all.worker));
-        memset(all.worker + all.workers, 0, (n - all.workers) * sizeof *all.worker);
-        all.workers = n;
-    }
+    all.worker = gt_need_zeros(all.worker, &all.workers, t->number, sizeof *all.worker);
     struct gt_worker **its = &all.worker[t->number];
     if (!*its)
         *its = gt_need(calloc(1, sizeof **its));
@@ -109,7 +104,8 @@ static void note_end(const struct gt_span *span)
 {
     struct gt_worker *by = gt_idle_worker_of(span->by);
     if (by->last && span->from < by->to && is_for_lock(span))
-        by->last->awaited += by->to - (span->from > by->from ? span->from : by->from);
+        by->last->awaited +=
+            by->to - (span->from > by->wait.span.from ? span->from : by->wait.span.from);
 }
 
 /* The thread gave at `at` what it had, to one waiter or to all that waited. */
@@ -194,6 +190,22 @@ static bool is_short_for_clients(const struct gt_span *span)
     return span->kind == GT_SYSCALL && gt_is_for_clients(gt_leaf_of(span->stack));
 }
 
+/* Counts the sleep. If its wait is never idle, the wait's earlier sleeps no longer count. */
+static void count(struct gt_visits *v, struct gt_whole *wait, const struct gt_span *span)
+{
+    bool further = gt_whole_add(wait, span);
+    if (!gt_is_never_idle(span)) {
+        v->count++;
+        v->waits += !further;
+        v->ns += span->ns;
+        wait->counted++;
+    } else if (further) {
+        v->count -= wait->counted;
+        v->waits--;
+        v->ns -= wait->span.ns - span->ns;
+    }
+}
+
 void gt_idle_note(const struct gt_span *span)
 {
     if (span->thread->g != 1 && (span->kind == GT_RUNNING || span->kind == GT_SYSCALL))
@@ -213,11 +225,7 @@ void gt_idle_note(const struct gt_span *span)
         gt_idle_note_begin(span->thread, span->stack);
     if (span->waker)
         gt_idle_note_begin(span->by, span->waker);
-    if (!gt_is_never_idle(span)) {
-        v->count++;
-        v->further += span->began < span->from;
-        v->ns += span->ns;
-    }
+    count(v, &w->wait, span);
     v->last = span->from;
     if (v->joins || v->reaps)
         note_owed(v, span);
@@ -240,7 +248,6 @@ void gt_idle_note(const struct gt_span *span)
         w->before = w->last;
     }
     w->last = v;
-    w->from = span->from;
     w->to = span->from + span->ns;
     if (span->by)
         note_end(span);

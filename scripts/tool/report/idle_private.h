@@ -6,6 +6,7 @@
 #pragma once
 
 #include "idle.h"
+#include "whole.h"
 
 /* The way in which a call waits. LISTEN: for events from outside, however rare they are. */
 enum gt_way {
@@ -35,15 +36,15 @@ struct gt_turns {
 
 /* The visits of one thread to one place for one purpose. */
 struct gt_visits {
-    struct gt_visits *next;             /* in `gt_idle.first` */
-    const struct gt_callers *stack;     /* the first stack */
-    uint64_t count, ns, answers, peers; /* answers: no work; peers: woken by a thread alike */
-    uint64_t further;                   /* of `count`: further sleeps of waits: gt_span.began */
-    uint64_t handed;                    /* wake-ups of a condition variable only for its mutex */
-    uint64_t ended, woken;     /* waits that ended; waits that a thread of the trace ended */
-    uint64_t first, last;      /* when the first wait there began, and the last one */
-    uint64_t awaited;          /* ns in which others waited for a lock that it held */
-    uint64_t moves[GT_DEPTHS]; /* moves to another place, by the number of common functions */
+    struct gt_visits *next;         /* in `gt_idle.first` */
+    const struct gt_callers *stack; /* the first stack */
+    uint64_t count, waits, ns;      /* count: sleeps; waits: what these make up: whole.h */
+    uint64_t answers, peers;        /* answers: no work; peers: woken by a thread alike */
+    uint64_t handed;                /* wake-ups of a condition variable only for its mutex */
+    uint64_t ended, woken;          /* waits that ended; waits that a thread of the trace ended */
+    uint64_t first, last;           /* when the first wait there began, and the last one */
+    uint64_t awaited;               /* ns in which others waited for a lock that it held */
+    uint64_t moves[GT_DEPTHS];      /* moves to another place, by the number of common functions */
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     enum gt_way way;
@@ -55,7 +56,8 @@ struct gt_visits {
 
 struct gt_worker {
     struct gt_visits *last, *before; /* the place of its last wait, and the other place before it */
-    uint64_t from, to;               /* begin and end of that wait */
+    struct gt_whole wait;            /* that wait; counted: how many of its sleeps */
+    uint64_t to;                     /* when it ended */
     const struct gt_thread_state *like; /* an earlier thread that does the same; or NULL */
     uint32_t made;                      /* threads that it created, and that waited */
 };

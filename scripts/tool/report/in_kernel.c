@@ -11,8 +11,6 @@
 #include "encoder/read/need.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static bool is_call(enum gt_kind kind)
 {
@@ -30,12 +28,7 @@ void gt_sure_waits_add(struct gt_sure_waits *sure, const struct gt_span *span)
     uint32_t number = span->thread->number;
     if (span->kind < GT_SYNC || gt_may_compute(span->kind, gt_leaf_of(span->stack)))
         return;
-    if (number >= sure->n) {
-        size_t n = 2 * (size_t)number + 16;
-        sure->of = gt_need(realloc(sure->of, n * sizeof *sure->of));
-        memset(sure->of + sure->n, 0, (n - sure->n) * sizeof *sure->of);
-        sure->n = n;
-    }
+    sure->of = gt_need_zeros(sure->of, &sure->n, number, sizeof *sure->of);
     sure->of[number].count += span->ns > SLEEP_NS;
     sure->of[number].polls_ns += is_call(span->kind) ? span->ns : 0;
 }

@@ -208,8 +208,7 @@ void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *sp
     struct row *row = row_of_wait(span, by_lock);
     struct blame blame = {.span = span};
     struct gt_whole *wait = gt_whole_of(&all.wholes, span->thread);
-    bool further = gt_whole_goes_on(wait, span);
-    gt_whole_add(wait, span);
+    bool further = gt_whole_add(wait, span);
     row->ns += span->ns;
     row->count += !further;
     if (wait->span.ns >= row->longest) {

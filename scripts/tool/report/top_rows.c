@@ -53,12 +53,12 @@ static void add_wait(struct gt_top *top, const struct gt_span *span, bool furthe
 static void add_lock_wait(struct gt_top *top, const struct gt_span *span)
 {
     struct gt_whole *wait = gt_whole_of(&top->wholes, span->thread);
-    bool further = gt_whole_goes_on(wait, span);
+    const struct gt_span before = wait->span;
+    bool further = gt_whole_add(wait, span);
     if (gt_top_has_wakers(top))
         add_wait(top, span, further);
-    else if (wait->known && !further)
-        add_wait(top, &wait->span, false);
-    gt_whole_add(wait, span);
+    else if (before.thread && !further)
+        add_wait(top, &before, false);
 }
 
 bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
@@ -76,7 +76,7 @@ bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
 static void add_last_waits(struct gt_top *top)
 {
     for (size_t i = 0; i < top->wholes.n && !gt_top_has_wakers(top); i++) {
-        if (top->wholes.of[i].known)
+        if (top->wholes.of[i].span.thread)
             add_wait(top, &top->wholes.of[i].span, false);
     }
 }

@@ -1,17 +1,15 @@
 /*
- * Whole waits. A thread that is woken for a mutex may find it taken again, and sleeps on. For the
- * program that is one wait, the call of pthread_mutex_lock. The trace has a span for each sleep
- * (gt_span.began). The length of such a wait is that of its sleeps together. The time between two
+ * Whole waits. For the program all sleeps of one call are one wait (gt_sleeps_on). The trace has a
+ * span for each sleep. The length of a wait is that of its sleeps together. The time between two
  * of them, in which the thread could run, is a span of GT_SCHED.
  */
 #pragma once
 
 #include "encoder/read/threads.h"
 
-/* The last wait of a thread. */
+/* The last wait of a thread. Zero-initialised. */
 struct gt_whole {
     struct gt_span span; /* its last sleep; but `from` of its first one, and `ns` of all of them */
-    bool known;          /* false: the thread has not waited yet */
     size_t counted;      /* the caller's, kept while the wait goes on; at first 0 */
 };
 
@@ -24,11 +22,5 @@ struct gt_wholes {
 /* The thread's last wait; valid until the next call. */
 struct gt_whole *gt_whole_of(struct gt_wholes *wholes, const struct gt_thread_state *thread);
 
-/* Whether the sleep is a further one of that wait. */
-static inline bool gt_whole_goes_on(const struct gt_whole *whole, const struct gt_span *sleep)
-{
-    return whole->known && sleep->began < sleep->from && sleep->began == whole->span.began;
-}
-
-/* Adds the sleep to the wait that it belongs to; otherwise it begins the next one. */
-void gt_whole_add(struct gt_whole *whole, const struct gt_span *sleep);
+/* Adds the sleep to the wait, and returns true; or lets it begin the next wait. */
+bool gt_whole_add(struct gt_whole *whole, const struct gt_span *sleep);

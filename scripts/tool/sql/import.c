@@ -27,7 +27,7 @@ struct open {
     uint64_t from;
 };
 
-/* One of the sleeps of a wait: see gt_span.began. */
+/* One of the sleeps of a wait: see gt_sleeps_on. */
 struct piece {
     struct gt_span span;
     struct gt_wanted wanted; /* a copy of span.wanted; lock NULL: that is NULL */
@@ -59,7 +59,7 @@ static struct doing *doing_of(struct import *im, const struct gt_thread_state *t
     uint64_t *slot = gt_need(gt_memo_at(&im->doing, t->g));
     if (!*slot) {
         struct doing *d = gt_need(calloc(1, sizeof *d));
-        d->piece = gt_need(malloc(sizeof *d->piece)); /* nearly all waits have one */
+        d->piece = gt_need(calloc(1, sizeof *d->piece)); /* nearly all waits have one */
         d->room_for_pieces = 1;
         *slot = (uintptr_t)d;
     }
@@ -149,7 +149,7 @@ static void finish_wait(struct import *im, struct doing *d)
 
 static void note_wait(struct import *im, struct doing *d, const struct gt_span *s)
 {
-    if (s->began == s->from || (d->pieces && d->piece[0].span.began != s->began))
+    if (!gt_sleeps_on(&d->piece[0].span, s))
         finish_wait(im, d);
     d->piece = gt_need_room(d->piece, d->pieces, &d->room_for_pieces, sizeof *d->piece);
     d->piece[d->pieces++] = (struct piece){*s, s->wanted ? *s->wanted : (struct gt_wanted){0}, 0};
@@ -172,14 +172,11 @@ static void add_span(void *arg, const struct gt_span *s)
     gt_idle_note(s);
     switch (s->kind) {
     case GT_RUNNING:
-        if (s->ns)
-            finish_wait(im, d);
         d->delayed = true;
         ROW(running, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
             gt_number(s->ended), s->p == GT_NO_P ? GT_SQL_NULL : gt_number(s->p));
         break;
     case GT_SYSCALL:
-        finish_wait(im, d);
         ROW(calls, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
             gt_number(s->ended), id_of_stack(s->stack));
         break;

@@ -1,38 +1,36 @@
 /*
  * Four threads take a lock, keep it for a millisecond, give it up and take it again. A woken waiter
- * mostly finds it taken again, and sleeps on. Prints how many calls had to wait:
+ * mostly finds it taken again, and sleeps on. Prints how many calls slept, as far as the kernel
+ * knows, and how many found the lock taken. A lock may come free between the two:
  *
  *   plain      pthread_mutex_lock
  *   timed      pthread_mutex_timedlock, which gives up after 3 ms
  *   left       as plain; the program ends with the lock held, and threads wait for it
  *   condition  pthread_cond_wait; the mutex is kept for a millisecond after each broadcast
+ *   signalled  as condition; the program ends with the mutex held, after one more broadcast
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "../../prog/asleep.h"
 
 enum { THREADS = 4, ROUNDS = 40, MOMENT_US = 1000 };
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static _Atomic int waited, waiting;
+static _Atomic int slept, waited, waiting;
+static _Atomic int tid[THREADS];
 static int round_now;
 static bool timed, left;
 
 static int wait_for_journal(void)
 {
-    struct timespec until;
-    if (!timed)
-        return pthread_mutex_lock(&journal);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 3000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return pthread_mutex_timedlock(&journal, &until);
+    struct timespec until = after(CLOCK_REALTIME, 3000000);
+    return timed ? pthread_mutex_timedlock(&journal, &until) : pthread_mutex_lock(&journal);
+}
+
+/* How often the calling thread has left its CPU to wait. */
+static long sleeps(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_THREAD, &used);
+    return used.ru_nvcsw;
 }
 
 static bool take(void)
@@ -40,11 +38,17 @@ static bool take(void)
     if (pthread_mutex_trylock(&journal) == 0)
         return true;
     waited++;
-    return wait_for_journal() == 0;
+    long before = sleeps();
+    waiting++;
+    bool taken = wait_for_journal() == 0;
+    waiting--;
+    slept += sleeps() > before;
+    return taken;
 }
 
 static void *append(void *arg)
 {
+    *(_Atomic int *)arg = gettid();
     for (int i = 0; i < ROUNDS || left; i++) {
         if (!take())
             continue;
@@ -61,6 +65,7 @@ static void *follow(void *arg)
         waiting++;
         while (round_now == seen) {
             waited++;
+            slept++;
             pthread_cond_wait(&changed, &journal);
         }
         seen = round_now;
@@ -69,7 +74,7 @@ static void *follow(void *arg)
     return arg;
 }
 
-static void lead(void)
+static void lead(bool holds)
 {
     for (int i = 1; i <= ROUNDS; i++) {
         while (waiting < i * THREADS)
@@ -78,27 +83,33 @@ static void lead(void)
         round_now = i;
         pthread_cond_broadcast(&changed);
         usleep(MOMENT_US);
-        pthread_mutex_unlock(&journal);
+        if (!holds || i < ROUNDS)
+            pthread_mutex_unlock(&journal);
     }
 }
 
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "plain";
-    bool condition = strcmp(how, "condition") == 0;
+    bool signalled = strcmp(how, "signalled") == 0;
+    bool condition = signalled || strcmp(how, "condition") == 0;
     pthread_t thread[THREADS];
     timed = strcmp(how, "timed") == 0;
     left = strcmp(how, "left") == 0;
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&thread[i], NULL, condition ? follow : append, NULL);
+        pthread_create(&thread[i], NULL, condition ? follow : append, &tid[i]);
     if (condition)
-        lead();
+        lead(signalled);
     if (left) {
         usleep(ROUNDS * MOMENT_US);
         take();
-        usleep(ROUNDS * MOMENT_US);
+        for (int i = 0; i < THREADS; i++) {
+            while (waiting < THREADS || !is_asleep(tid[i]))
+                usleep(MOMENT_US);
+        }
+        slept += THREADS;
     }
-    for (int i = 0; i < THREADS && !left; i++)
+    for (int i = 0; i < THREADS && !left && !signalled; i++)
         pthread_join(thread[i], NULL);
-    printf("%d\n", waited);
+    printf("%d %d\n", slept, waited);
 }
