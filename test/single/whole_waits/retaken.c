@@ -4,6 +4,7 @@
  * knows, and how many found the lock taken. A lock may come free between the two:
  *
  *   plain      pthread_mutex_lock
+ *   often      as plain, with 50 times as many holds of a tenth of a millisecond
  *   timed      pthread_mutex_timedlock, which gives up after 3 ms
  *   left       as plain; the program ends with the lock held, and threads wait for it
  *   condition  pthread_cond_wait; the mutex is kept for a millisecond after each broadcast
@@ -11,7 +12,9 @@
  */
 #include "../../prog/asleep.h"
 
-enum { THREADS = 4, ROUNDS = 40, MOMENT_US = 1000 };
+enum { THREADS = 4 };
+static unsigned moment_us = 1000;
+static int rounds = 40;
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static _Atomic int slept, waited, waiting;
@@ -49,10 +52,10 @@ static bool take(void)
 static void *append(void *arg)
 {
     *(_Atomic int *)arg = gettid();
-    for (int i = 0; i < ROUNDS || left; i++) {
+    for (int i = 0; i < rounds || left; i++) {
         if (!take())
             continue;
-        usleep(MOMENT_US);
+        usleep(moment_us);
         pthread_mutex_unlock(&journal);
     }
     return arg;
@@ -61,7 +64,7 @@ static void *append(void *arg)
 static void *follow(void *arg)
 {
     pthread_mutex_lock(&journal);
-    for (int seen = 0; seen < ROUNDS;) {
+    for (int seen = 0; seen < rounds;) {
         waiting++;
         while (round_now == seen) {
             waited++;
@@ -76,14 +79,14 @@ static void *follow(void *arg)
 
 static void lead(bool holds)
 {
-    for (int i = 1; i <= ROUNDS; i++) {
+    for (int i = 1; i <= rounds; i++) {
         while (waiting < i * THREADS)
-            usleep(MOMENT_US);
+            usleep(moment_us);
         pthread_mutex_lock(&journal);
         round_now = i;
         pthread_cond_broadcast(&changed);
-        usleep(MOMENT_US);
-        if (!holds || i < ROUNDS)
+        usleep(moment_us);
+        if (!holds || i < rounds)
             pthread_mutex_unlock(&journal);
     }
 }
@@ -94,6 +97,10 @@ int main(int argc, char **argv)
     bool signalled = strcmp(how, "signalled") == 0;
     bool condition = signalled || strcmp(how, "condition") == 0;
     pthread_t thread[THREADS];
+    if (strcmp(how, "often") == 0) {
+        moment_us /= 10;
+        rounds *= 50;
+    }
     timed = strcmp(how, "timed") == 0;
     left = strcmp(how, "left") == 0;
     for (int i = 0; i < THREADS; i++)
@@ -101,11 +108,11 @@ int main(int argc, char **argv)
     if (condition)
         lead(signalled);
     if (left) {
-        usleep(ROUNDS * MOMENT_US);
+        usleep(rounds * moment_us);
         take();
         for (int i = 0; i < THREADS; i++) {
             while (waiting < THREADS || !is_asleep(tid[i]))
-                usleep(MOMENT_US);
+                usleep(moment_us);
         }
         slept += THREADS;
     }
