@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
-#define CHUNK_MOST (16u << 20) /* where chunks grow */
-#define BOX_CHUNK (64u << 10)  /* the box takes space for all pages of a chunk at once */
+#define CHUNK_MOST (1u << 20) /* where chunks grow: less than a huge page */
+#define BOX_CHUNK (64u << 10) /* the box takes space for all pages of a chunk at once */
 
 /* Fills a cache line. */
 struct gt_chunk {

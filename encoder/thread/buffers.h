@@ -69,6 +69,12 @@ static inline size_t gt_buffers_bytes(const struct gt_buf *buf)
     return buf->small ? GT_BUF_SMALL : GT_BUF_BYTES;
 }
 
+/* The bytes of payload that the buffer can hold. */
+static inline size_t gt_buffers_room(const struct gt_buf *buf)
+{
+    return gt_buffers_bytes(buf) - sizeof *buf;
+}
+
 /* Whether `bytes` from `at` are in the buffer. Takes disk space for them, if there is any. */
 bool gt_buffers_have_room(struct gt_buf *buf, const uint8_t *at, ptrdiff_t bytes);
 

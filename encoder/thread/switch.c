@@ -325,8 +325,7 @@ static void salvage(const struct gt_writer *w, uint32_t old)
 {
     struct gt_buf *texts = w->texts.buf;
     size_t used = w->buf ? (uintptr_t)w->pos - (uintptr_t)w->buf->data : 0;
-    if (w->buf && used <= gt_buffers_bytes(w->buf) -
-                              sizeof *w->buf) /* else the owner was between setting buf and pos */
+    if (w->buf && used <= gt_buffers_room(w->buf)) /* else the owner was setting buf and pos */
         push_copy(w->buf, (uint32_t)used, w->m, old);
     if (texts && !gt_gen_is_mute(old))
         push_copy(texts, texts->used, texts->m, old);
