@@ -75,8 +75,9 @@ void gt_vector_empty(struct gt_vector *v)
 }
 
 /*
- * Maps *bytes for the chunk after `full`. An arena of what threads need has chunks that grow:
- * thousands of new threads would queue for the lock of the mappings, each with a chunk of its own.
+ * Maps the chunk that follows `full`: *bytes, or more, which it stores in *bytes. If chunks of few
+ * threads' size did not grow, thousands of new threads would find a chunk full at once, map one
+ * each, and queue for the kernel's lock of the mappings.
  */
 static void *map_chunk(const struct gt_arena *arena, const struct gt_chunk *full, size_t *bytes)
 {

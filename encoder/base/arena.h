@@ -11,7 +11,8 @@
 
 struct gt_arena {
     _Atomic(struct gt_chunk *) chunk; /* the newest one */
-    size_t chunk_bytes; /* of the first chunk: others are twice the one before; 0: all 256 KiB */
+    size_t chunk_bytes; /* of the first chunk; each further one is twice as large, up to 1 MiB.
+                           0: all chunks have 256 KiB. In the black box all have 64 KiB. */
     size_t align;       /* of allocations whose sizes are multiples of it; 0: 16 */
     bool boxed;         /* its chunks are memory of the black box, if there is one */
 };

@@ -27,15 +27,15 @@ static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t siz
     return gt_need(realloc(items, *room * size));
 }
 
-/* Makes room for an item with that index, and zeros the new items; *n is how many there are. */
-static inline void *gt_need_zeros(void *items, size_t *n, size_t index, size_t size)
+/* Makes room for an item with that index, and zeros the new room; *room is how many fit. */
+static inline void *gt_need_zeros(void *items, size_t *room, size_t index, size_t size)
 {
-    if (index < *n)
+    if (index < *room)
         return items;
-    size_t had = *n;
-    *n = 2 * index + 16;
-    items = gt_need(realloc(items, *n * size));
-    memset((char *)items + had * size, 0, (*n - had) * size);
+    size_t had = *room;
+    *room = 2 * index + 16;
+    items = gt_need(realloc(items, *room * size));
+    memset((char *)items + had * size, 0, (*room - had) * size);
     return items;
 }
 

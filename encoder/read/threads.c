@@ -425,7 +425,7 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
         t->wanted.holder = 0;
         t->wanted.who = "";
     }
-    if (state != GT_G_RUNNABLE) { /* a wait may go on behind the end of a v1 page */
+    if (state != GT_G_RUNNABLE) { /* the end of a v1 page stops a thread, whose wait goes on */
         t->began = sleeps_on(all, t, h->stack) ? t->began : ns;
         t->stopped_at = h->stack;
     }

@@ -35,13 +35,12 @@ struct gt_thread_state {
     const struct gt_blocked_row *at_end;    /* its wait when the trace ends; or NULL */
     bool awaited;                           /* then another thread waits for a lock of this one */
     uint64_t wanted_at, woke;               /* when the log said so; when it last began to run */
-    const struct gt_callers
-        *stopped_at;          /* where it last waited, or called: `stack` may be another by now */
-    uint64_t began;           /* when that wait began: see gt_span.began */
-    struct gt_stream *call;   /* where its last call began; or NULL */
-    bool again;               /* after a spurious wake-up it waits for the same */
-    bool polls;               /* its last wait is a sleep of polled.h */
-    struct gt_polled *polled; /* see polled.h; NULL: it never polled */
+    const struct gt_callers *stopped_at; /* of its last wait or call; `stack` may differ by now */
+    uint64_t began;                      /* when that wait began: see gt_sleeps_on */
+    struct gt_stream *call;              /* where its last call began; or NULL */
+    bool again;                          /* after a spurious wake-up it waits for the same */
+    bool polls;                          /* its last wait is a sleep of polled.h */
+    struct gt_polled *polled;            /* see polled.h; NULL: it never polled */
     struct gt_history history;
     struct gt_stretches off; /* when it had no CPU, and was not waiting */
     struct gt_shares shares; /* only with an account */
@@ -71,9 +70,9 @@ struct gt_span {
 };
 
 /*
- * Whether the span is a further part of the wait of `before`, an earlier span of the thread, or
- * zeros. A thread that is woken for a mutex, and finds it taken again, sleeps on in the same call:
- * the reader gives all sleeps of such a wait one time `began`.
+ * Whether the span is a further sleep of the wait that `before` belongs to. before: an earlier span
+ * of the thread; zeros if there is none. A thread that is woken for a mutex, and finds it taken
+ * again, sleeps on in the same call: the reader gives all sleeps of such a wait one time `began`.
  */
 static inline bool gt_sleeps_on(const struct gt_span *before, const struct gt_span *span)
 {

@@ -18,7 +18,7 @@
 #define PAGE 4096u
 /* Buffers in the black box cost more: some are kept free only once there are urgent threads. */
 #define AHEAD (16 * GT_BUF_BYTES)
-/* Bytes mapped at first: a thousand new threads would queue for the lock of the mappings. */
+/* Bytes mapped at once: a thousand new threads would queue for the lock of the mappings. */
 #define MAPPED_TOGETHER (16 * GT_BUF_BYTES + PAGE)
 /*
  * A thread that ends hands over a buffer of a few events, and wakes the drain side after so many
@@ -321,7 +321,7 @@ bool gt_buffers_crowded(void)
     return queued > pool.limit / 8;
 }
 
-/* In whole pages, unless it is small: thousands of threads hand over a few events each. */
+/* Whole pages, unless it is small: thousands of threads hand over a few events each. */
 static size_t taken_by(const struct gt_buf *buf)
 {
     if (buf->small)

@@ -41,7 +41,7 @@ struct gt_buf {
 
 #define GT_BUF_BYTES (64u << 10)                           /* of memory, with the header */
 #define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
-#define GT_BUF_SMALL 1344u                                 /* three in a page */
+#define GT_BUF_SMALL 1344u /* 21 cache lines: mostly three in a page */
 
 /*
  * Takes a free buffer. Without `force`, returns NULL once `limit` bytes of buffers are out and the
@@ -96,7 +96,7 @@ void gt_buffers_put(struct gt_buf *buf);
 /* Gives back a list of buffers, linked by `next`. */
 void gt_buffers_put_all(struct gt_buf *buf);
 
-/* Bytes of memory, in whole pages, of filled buffers that wait to be written. One load. */
+/* Bytes of memory of filled buffers that wait to be written, in pages but for small buffers. */
 extern _Atomic size_t gt_buffers_queued;
 
 /* Whether buffers that wait to be written take a good part of the limit. */

@@ -37,6 +37,8 @@ static inline bool may_write(const struct gt_writer *w)
 /* release: an event that can be found is whole, whatever ends the process. */
 static inline void commit(struct gt_writer *w, uint8_t *end)
 {
+    GT_ASSERT("writer.h: events between pin and unpin fit in GT_EVENT_ROOM",
+              !w->buf || w->shown != &w->buf->pos || end <= w->buf->data + gt_buffers_room(w->buf));
     w->pos = end;
     __atomic_store_n(w->shown, end, __ATOMIC_RELEASE);
 }

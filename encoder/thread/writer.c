@@ -99,7 +99,10 @@ static bool refresh_buffer(struct gt_writer *w, bool force)
 {
     if (gt_gen_is_mute(gt_writer_gen(w)))
         return start_over(w);
-    struct gt_buf *fresh = w->buf ? gt_buffers_get_begun(force) : gt_buffers_get_first(force);
+    bool grows =
+        w->buf && w->buf->small; /* each thread may have one large buffer beyond the limit */
+    struct gt_buf *fresh =
+        w->buf ? gt_buffers_get_begun(force || grows) : gt_buffers_get_first(force);
     if (!fresh)
         return false;
     gt_writer_retire(w, gt_writer_gen(w));

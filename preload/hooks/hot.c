@@ -299,9 +299,11 @@ bool gt_hot_until(const void *lock, uint64_t *until)
     if (!t)
         return false;
     const uint64_t *since = since_of(&t->holds, lock);
-    bool awaited = gt_hot_is_waited_for(lock, t->w.m);
-    *until = awaited || (since && *since) ? gt_clock_now() : 0;
     bool light = since == &t->holds.light.since;
+    if (light && !*since && gt_hot_passes(lock))
+        return false;
+    bool awaited = gt_hot_is_waited_for(lock, t->w.m);
+    *until = light || awaited || (since && *since) ? gt_clock_now() : 0;
     bool is_short = light && *until - *since < gt_clock_units(SHORT_NS);
     return (since || awaited) && !(is_short && gt_hot_passes(lock));
 }

@@ -87,8 +87,9 @@ static inline bool gt_hot_times(void)
  * longer. After the release the caller looks whether another thread waited.
  *
  * - note_light: NULL: nothing is noted. If the caller gets the lock, it must call gt_hot_taken.
- * - settle_light: the caller has tried. If its hold begins, times the hold if a thread waits, which
- *   the hold's end lets in. Otherwise the try failed, or the caller had the lock before.
+ * - settle_light: the caller has tried. begins: its hold has begun. If a thread waits for the lock,
+ *   the hold is timed, because its end lets that thread in. !begins: the try failed, or the caller
+ *   had the lock before; the note is forgotten.
  * - is_light: the caller's hold of the lock is noted as light.
  * - passes: the caller gives the lock up, or has just done so. true: there is nothing to log of its
  *   hold, as of most; the hold is forgotten.

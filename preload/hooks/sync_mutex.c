@@ -190,8 +190,8 @@ static inline __attribute__((always_inline)) int try_hot(pthread_mutex_t *mutex,
 /*
  * Waits briefly before a wait is recorded. Most waits of threads that contend for a mutex are over
  * before they could be written, and writing causes the next ones: a holder that writes holds the
- * mutex longer. So a mutex that becomes free within two microseconds is no wait: the wait is
- * counted. The limit is four microseconds if other threads wait for the mutex, because its holder
+ * mutex longer. So a wait that is over within two microseconds is counted (brief.h), and not
+ * recorded. The limit is four microseconds if other threads wait for the mutex, because its holder
  * then writes their wake-ups. Between the tries the thread does not look at the mutex: each look
  * takes its cache line from the holder.
  */
@@ -280,13 +280,12 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
 }
 
 /*
- * Waits briefly like lock, if the time is valid and in the future. Otherwise the real function
- * returns an error for a mutex that is taken now. A success is 0, also C11's.
+ * Waits briefly, as lock does, if the timeout is valid and still to come. Otherwise returns EBUSY:
+ * the real function then reports the error. 0 is C11's success, too.
  */
 static int lock_soon_until(pthread_mutex_t *mutex, const struct gt_timeout *end, const void *pc)
 {
-    uint64_t now = gt_clock_now(), due = gt_timeout_due(end, now, 0);
-    return due && !gt_timeout_is_past(now, due) ? lock_soon(mutex, pc) : EBUSY;
+    return gt_timeout_is_ahead(end) ? lock_soon(mutex, pc) : EBUSY;
 }
 
 #define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)            \

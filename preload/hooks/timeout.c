@@ -68,6 +68,15 @@ static uint64_t over_at(const struct gt_timeout *timeout)
     return late > SLACK_NS ? gt_clock_now() - gt_clock_units((uint64_t)late - SLACK_NS) : 0;
 }
 
+bool gt_timeout_is_ahead(const struct gt_timeout *timeout)
+{
+    const struct timespec *until = &timeout->until;
+    struct timespec now;
+    return until->tv_sec > 0 && gt_clock_read(timeout->clock, &now) == 0 &&
+           (until->tv_sec > now.tv_sec ||
+            (until->tv_sec == now.tv_sec && until->tv_nsec > now.tv_nsec));
+}
+
 /* When a wait or call that begins at `since` is over, if its timeout was over before. */
 static uint64_t at_once(uint64_t since)
 {

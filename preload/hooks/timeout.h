@@ -40,6 +40,9 @@ struct gt_timeout gt_timeout_for_timeval(const struct timeval *time);
 bool gt_timeout_is_time(clockid_t clock);
 struct gt_timeout gt_timeout_at(clockid_t clock, const struct timespec *time);
 
+/* Whether the timeout ends at a time that is valid and still to come. */
+bool gt_timeout_is_ahead(const struct gt_timeout *timeout);
+
 /*
  * When a wait or call that begins at `since` will be over, in trace time; 0: not known. If its
  * timeout was over before it began, that is as soon as the kernel has looked.

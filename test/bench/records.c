@@ -1,6 +1,7 @@
 /*
- * records.so, preloaded: the kernel records its threads' switches as for GOTRACE_SCHED=on
- * (encoder/cpu/watch.c), and nobody looks at the records. What those cost no reader gets below.
+ * records.so, preloaded: the kernel records the switches of the program's threads, as for
+ * GOTRACE_SCHED=on (encoder/cpu/watch.c), and nobody reads the records. No reader of them can cost
+ * less.
  *
  * Like libgotrace's drain thread, a thread looks for new threads every 20 ms, opens a ring for
  * each, and empties the rings. It empties them by moving `data_tail`: the kernel drops records
@@ -33,7 +34,7 @@ static size_t mapped_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES;
 }
 
-/* The attributes are those of encoder/cpu/perf.c for a ring without samples. */
+/* The attributes are those of encoder/cpu/perf.c for a ring without samples, but read_format. */
 static void open_ring(struct ring *ring, pid_t tid)
 {
     struct perf_event_attr attr = {

@@ -461,7 +461,7 @@ def reach(bench):
 HOT = "going through a library, and a place noted before each try: 6 ns. Waiters try for 2 µs; async-profiler's sleep, which leaves the mutex to one thread for longer"
 COND = "6 events with 4 stacks: 6,100 instructions, some 750 ns; the rest is what libc and the kernel lose of their caches"
 BIRTH = "two system calls at its end, 1.3 to 1.5 µs: its CPU time and its page faults; the rest is spread over 40 functions"
-PAGES = "3 pages more for each thread: what it is to us, its stack as last seen, its first buffer. A page costs 2.2 µs here"
+PAGES = "2.3 pages more for each thread: its struct gt_thread, its stack as last seen, a third of a page for its events. A page costs 2.2 µs here"
 HERD = "each thread's memory is cold when it wakes, and the mutex is held meanwhile"
 START = "some 95 page faults: in the library's pages and in those that it touches of libc, and in tables that a forked child resets; more than half of what the loader executes binds 113 symbols"
 MOST_OF_PEER = 1.1  # of async-profiler's ns, where threads contend for a mutex

@@ -23,7 +23,7 @@ def test_max_size(traced, kib):
         assert "no file: GOTRACE_MAX_SIZE is too small for any of it" in result.stderr
         return
     assert "stopped at GOTRACE_MAX_SIZE" in result.stderr
-    # A buffer of 64 KiB is the least that a busy thread hands over.
+    # After a first, small buffer a busy thread hands over 64 KiB at a time.
     assert kib * 700 - 3 * 65536 < result.trace.stat().st_size <= kib * 1024
     gotools.check_all(result.trace)
 

@@ -76,7 +76,7 @@ static void look(int number)
     const struct gt_buf *buf = writer.buf;
     size_t used = buf ? (uintptr_t)writer.pos - (uintptr_t)buf->data : 0;
     looked++;
-    if (buf && used && used <= GT_BUF_ROOM)
+    if (buf && used && used <= gt_buffers_room(buf))
         check_buffer(buf, (uint32_t)used);
 }
 
@@ -93,7 +93,7 @@ static void call_kernel(struct gt_stack *stack)
 static void spoil(struct gt_buf *buf)
 {
     memset(buf->cut + buf->cuts, STALE, (GT_CUTS_MAX - buf->cuts) * sizeof *buf->cut);
-    memset(writer.pos, STALE, (size_t)(buf->data + GT_BUF_ROOM - writer.pos));
+    memset(writer.pos, STALE, (size_t)(buf->data + gt_buffers_room(buf) - writer.pos));
     buffers++;
 }
 

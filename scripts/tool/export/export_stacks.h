@@ -31,8 +31,9 @@ struct gt_stack_sums {
 size_t gt_stack_sums_add(struct gt_stack_sums *sums, const struct gt_stack_sum *part);
 
 /*
- * Adds the span, which the part describes. A span that does not count in a profile is added to
- * left_out instead. A wait that counted in another sum for an earlier sleep counts in this one.
+ * Adds the span's time to the sum with the part's stacks and labels. A span that does not count in
+ * a profile is added to left_out instead. A wait that counted in another sum for an earlier sleep
+ * counts in this one.
  */
 void gt_stack_sums_add_span(struct gt_stack_sums *sums, const struct gt_span *span,
                             const struct gt_stack_sum *part);

@@ -97,7 +97,7 @@ void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, ui
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))
 {
     for (const struct gt_visits *v = gt_idle.first; v; v = v->next) {
-        if (v->count && is_idle(v->key) && of(v->thread))
+        if (v->waits && is_idle(v->key) && of(v->thread))
             gt_idle_sum_add(sum, v->stack, v->waits, v->ns);
     }
 }

@@ -190,7 +190,8 @@ static bool is_short_for_clients(const struct gt_span *span)
     return span->kind == GT_SYSCALL && gt_is_for_clients(gt_leaf_of(span->stack));
 }
 
-/* Counts the sleep. If its wait is never idle, the wait's earlier sleeps no longer count. */
+/* Counts the sleep. If its wait is never idle, takes back the wait, and its earlier sleeps' time.
+ */
 static void count(struct gt_visits *v, struct gt_whole *wait, const struct gt_span *span)
 {
     bool further = gt_whole_add(wait, span);
@@ -198,9 +199,7 @@ static void count(struct gt_visits *v, struct gt_whole *wait, const struct gt_sp
         v->count++;
         v->waits += !further;
         v->ns += span->ns;
-        wait->counted++;
     } else if (further) {
-        v->count -= wait->counted;
         v->waits--;
         v->ns -= wait->span.ns - span->ns;
     }

@@ -38,13 +38,14 @@ struct gt_turns {
 struct gt_visits {
     struct gt_visits *next;         /* in `gt_idle.first` */
     const struct gt_callers *stack; /* the first stack */
-    uint64_t count, waits, ns;      /* count: sleeps; waits: what these make up: whole.h */
-    uint64_t answers, peers;        /* answers: no work; peers: woken by a thread alike */
-    uint64_t handed;                /* wake-ups of a condition variable only for its mutex */
-    uint64_t ended, woken;          /* waits that ended; waits that a thread of the trace ended */
-    uint64_t first, last;           /* when the first wait there began, and the last one */
-    uint64_t awaited;               /* ns in which others waited for a lock that it held */
-    uint64_t moves[GT_DEPTHS];      /* moves to another place, by the number of common functions */
+    uint64_t count, waits,
+        ns;                  /* count: sleeps; waits: whole ones, of one sleep or more (whole.h) */
+    uint64_t answers, peers; /* answers: no work; peers: woken by a thread alike */
+    uint64_t handed;         /* wake-ups of a condition variable only for its mutex */
+    uint64_t ended, woken;   /* waits that ended; waits that a thread of the trace ended */
+    uint64_t first, last;    /* when the first wait there began, and the last one */
+    uint64_t awaited;        /* ns in which others waited for a lock that it held */
+    uint64_t moves[GT_DEPTHS]; /* moves to another place, by the number of common functions */
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     enum gt_way way;
@@ -56,8 +57,8 @@ struct gt_visits {
 
 struct gt_worker {
     struct gt_visits *last, *before; /* the place of its last wait, and the other place before it */
-    struct gt_whole wait;            /* that wait; counted: how many of its sleeps */
-    uint64_t to;                     /* when it ended */
+    struct gt_whole wait;            /* that wait, with all its sleeps */
+    uint64_t to;                     /* when that wait's last sleep ended */
     const struct gt_thread_state *like; /* an earlier thread that does the same; or NULL */
     uint32_t made;                      /* threads that it created, and that waited */
 };

@@ -22,5 +22,5 @@ struct gt_wholes {
 /* The thread's last wait; valid until the next call. */
 struct gt_whole *gt_whole_of(struct gt_wholes *wholes, const struct gt_thread_state *thread);
 
-/* Adds the sleep to the wait, and returns true; or lets it begin the next wait. */
+/* true: the sleep belongs to the wait, and is added. false: the sleep begins the thread's next. */
 bool gt_whole_add(struct gt_whole *whole, const struct gt_span *sleep);

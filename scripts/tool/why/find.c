@@ -369,8 +369,7 @@ static _Noreturn void fail_empty(const struct gt_why *why, uint64_t to)
             trace->path, gt_select_any() ? " of the threads that --thread names" : "", path);
 }
 
-/* Finds the time to explain, and the thread that runs last in it. Ends the program if there is
- * none. */
+/* Finds the time to explain, and its last thread. Ends the program if no thread runs in it. */
 static void find_end(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
@@ -392,7 +391,7 @@ static void find_end(struct gt_why *why, uint64_t from, uint64_t to)
         fail_empty(why, to);
 }
 
-/* Finds the critical path, the loops, and how the run is read. */
+/* Finds the critical path and the loops, and whether the run is a batch or a server. */
 static void find_path(struct gt_why *why)
 {
     gt_show_doing(&why->graph.trace, "following the critical path");
@@ -412,6 +411,7 @@ static void find_path(struct gt_why *why)
     gt_path_finish(&why->path);
 }
 
+/* Tries each change that might help, and fills the list of findings. */
 static void find_findings(struct gt_why *why)
 {
     gt_show_doing(&why->graph.trace, "trying what would help");

@@ -16,10 +16,10 @@ static void take(pthread_mutex_t *lock, int times)
     }
 }
 
-/* Takes the lock 10 times, by each function that has a timeout. The timeout is far off. */
+/* Takes the lock 10 times, by each function that has a timeout. The timeout is two hours off. */
 static void take_timed(pthread_mutex_t *lock)
 {
-    struct timespec late = after(CLOCK_REALTIME, 1000000000);
+    struct timespec late = after(CLOCK_REALTIME, 7200l * 1000000000);
     for (int i = 0; i < 10; i++) {
         if (i < 4)
             pthread_mutex_timedlock(lock, &late);
