@@ -333,7 +333,7 @@ void gt_buffers_push(struct gt_buf *buf)
 {
     int saved = errno;
     _Atomic(struct gt_buf *) *queue = &pool.queue[buf->gen & 1];
-    bool worth = buf->used > GT_BUF_ROOM / 2; /* read before the buffer is queued */
+    bool worth = buf->used > GT_BUF_WORTH; /* read before the buffer is queued */
     size_t bytes = taken_by(buf);
     size_t before = atomic_fetch_add_explicit(&gt_buffers_queued, bytes, memory_order_relaxed);
     buf->next = atomic_load_explicit(queue, memory_order_relaxed);

@@ -41,7 +41,8 @@ struct gt_buf {
 
 #define GT_BUF_BYTES (64u << 10)                           /* of memory, with the header */
 #define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
-#define GT_BUF_SMALL 1344u /* 21 cache lines: mostly three in a page */
+#define GT_BUF_SMALL 1344u             /* 21 cache lines: mostly three in a page */
+#define GT_BUF_WORTH (GT_BUF_ROOM / 2) /* so many bytes are worth being written at once */
 
 /*
  * Takes a free buffer. Without `force`, returns NULL once `limit` bytes of buffers are out and the

@@ -30,7 +30,8 @@ static inline void gt_process_check_memory(void)
  * guard. */
 static inline void gt_process_check_queue(void)
 {
-    if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) ||
+    if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) >
+                                 GT_BUF_WORTH ||
                              atomic_load_explicit(&gt_samples_crowded, memory_order_relaxed),
                          0))
         gt_process_relieve();
