@@ -7,6 +7,7 @@ import ctypes
 import os
 import re
 import select
+import signal
 import subprocess
 import time
 
@@ -233,6 +234,12 @@ def test_a_single_thread_stays_alone(tmp_path, options):
     assert result.stdout == "1\n" and "nothing lost;" in result.stderr
     naps = [e for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting") and e.stack[0].func == "nanosleep"]
     assert len(naps) == 20000
+
+
+def test_a_single_thread_writes_nothing_before_a_buffer_is_full(tmp_path):
+    """300 sleeps fill its first, small buffer, and not the next one."""
+    result = proc.traced([SINGLE / "lifecycle/naps"], tmp_path / "t.out")
+    assert result.returncode == -signal.SIGKILL and not result.trace.exists()
 
 
 @pytest.mark.measured
