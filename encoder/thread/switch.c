@@ -323,10 +323,10 @@ static void push_copy(struct gt_buf *buf, uint32_t used, uint32_t m, uint32_t ge
  */
 static void salvage(const struct gt_writer *w, uint32_t old)
 {
-    struct gt_buf *texts = w->texts.buf;
-    size_t used = w->buf ? (uintptr_t)w->pos - (uintptr_t)w->buf->data : 0;
-    if (w->buf && used <= gt_buffers_room(w->buf)) /* else the owner was setting buf and pos */
-        push_copy(w->buf, (uint32_t)used, w->m, old);
+    struct gt_buf *buf = w->buf, *texts = w->texts.buf;
+    size_t used = buf ? (uintptr_t)w->pos - (uintptr_t)buf->data : 0;
+    if (buf && used <= gt_buffers_room(buf)) /* else the owner was setting buf and pos */
+        push_copy(buf, (uint32_t)used, w->m, old);
     if (texts && !gt_gen_is_mute(old))
         push_copy(texts, texts->used, texts->m, old);
 }

@@ -281,43 +281,48 @@ GT_EXPORT int mtx_trylock(mtx_t *mutex)
 
 /*
  * Waits briefly, as lock does, if the timeout is valid and still to come. Otherwise returns EBUSY:
- * the real function then reports the error. 0 is C11's success, too.
+ * the real function then reports the error.
  */
 static int lock_soon_until(pthread_mutex_t *mutex, const struct gt_timeout *end, const void *pc)
 {
     return gt_timeout_is_ahead(end) ? lock_soon(mutex, pc) : EBUSY;
 }
 
-#define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)            \
-    GT_EXPORT int name parameters                                                       \
-    {                                                                                   \
-        int r = (valid) ? try(mutex) : busy;                                            \
-        if (__builtin_expect(r != busy, 1))                                             \
-            return taken(r, (pthread_mutex_t *)mutex, GT_CALLER());                     \
-        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))                 \
-            return gt_real.name arguments;                                              \
-        struct gt_timeout end = when;                                                   \
-        int soon = lock_soon_until((pthread_mutex_t *)mutex, &end, GT_CALLER());        \
-        if (soon != EBUSY)                                                              \
-            return soon;                                                                \
-        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex, &end); \
-        r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);             \
-        if (is_success(r))                                                              \
-            gt_wait_took(&wait);                                                        \
-        return taken(r, (pthread_mutex_t *)mutex, GT_CALLER());                         \
+/* The result of the program's call, from that of a try. */
+static int result_of_try(bool c11, int r)
+{
+    return c11 && r ? thrd_error : r;
+}
+
+#define LOCK(name, c11, valid, timed_out, parameters, arguments, when)                 \
+    GT_EXPORT int name parameters                                                      \
+    {                                                                                  \
+        pthread_mutex_t *lock = (pthread_mutex_t *)mutex;                              \
+        int r = (valid) ? gt_real.pthread_mutex_trylock(lock) : EBUSY;                 \
+        if (__builtin_expect(r != EBUSY, 1))                                           \
+            return result_of_try(c11, taken(r, lock, GT_CALLER()));                    \
+        if (!(valid) || reports_relock(lock))                                          \
+            return gt_real.name arguments;                                             \
+        struct gt_timeout end = when;                                                  \
+        r = lock_soon_until(lock, &end, GT_CALLER());                                  \
+        if (r != EBUSY)                                                                \
+            return result_of_try(c11, r);                                              \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, lock, &end); \
+        r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);            \
+        if (is_success(r))                                                             \
+            gt_wait_took(&wait);                                                       \
+        return taken(r, lock, GT_CALLER());                                            \
     }
 
-LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
+LOCK(pthread_mutex_timedlock, false, true, ETIMEDOUT,
      (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until),
      gt_timeout_at(CLOCK_REALTIME, until))
 /* An invalid clock is an error even when the mutex is free: the real function must report it. */
-LOCK(pthread_mutex_clocklock, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC,
-     gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
+LOCK(pthread_mutex_clocklock, false, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC, ETIMEDOUT,
      (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
      (mutex, clock, until), gt_timeout_at(clock, until))
-LOCK(mtx_timedlock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout,
-     (mtx_t * mutex, const struct timespec *until), (mutex, until),
-     gt_timeout_at(CLOCK_REALTIME, until))
+LOCK(mtx_timedlock, true, true, thrd_timedout, (mtx_t * mutex, const struct timespec *until),
+     (mutex, until), gt_timeout_at(CLOCK_REALTIME, until))
 
 /*
  * Whether an unlock wakes no waiter. A woken waiter that has not run yet is not woken again, while

@@ -4,6 +4,8 @@
  */
 #include "truth.h"
 
+#include <threads.h>
+
 static const struct {
     const char *name;
     int type, robust, protocol, shared;
@@ -80,6 +82,9 @@ static void owner_died(void)
     printf(" dead %d", pthread_mutex_lock(&mutex));
     printf(" unlock %d", pthread_mutex_unlock(&mutex)); /* without consistent: unusable */
     printf(" lost %d", pthread_mutex_lock(&mutex));
+    struct timespec soon = after(CLOCK_REALTIME, 1000000000);
+    printf(" c11 %d", mtx_timedlock((mtx_t *)&mutex, &soon));
+    printf(" timed %d", pthread_mutex_timedlock(&mutex, &soon));
 }
 
 int main(int argc, char **argv)
