@@ -24,18 +24,18 @@ static void resolve_for(enum gt_hook hook);
         resolve_for(GT_HOOK_##name);                          \
         return gt_real.name arguments;                        \
     }
-#include "preload/hooks/hooks.def"
+#include "preload/tables/hooks.def"
 
 struct gt_real gt_real = {
 #define GT_HOOK(name, result, parameters, arguments, version) \
     .name = (__typeof__(&name))(void (*)(void))resolve_##name,
-#include "preload/hooks/hooks.def"
+#include "preload/tables/hooks.def"
 };
 
 /* Not pointers, which the loader would have to write in each process. */
 static const char versions[GT_HOOKS_END][sizeof "GLIBC_2.3.2"] = {
 #define GT_HOOK(name, result, parameters, arguments, version) [GT_HOOK_##name] = version,
-#include "preload/hooks/hooks.def"
+#include "preload/tables/hooks.def"
 };
 
 /* The members of gt_real stand in the order of enum gt_hook. */

@@ -65,12 +65,12 @@
 enum gt_hook {
     GT_HOOK_NONE,
 #define GT_HOOK(name, result, parameters, arguments, version) GT_HOOK_##name,
-#include "preload/hooks/hooks.def"
+#include "preload/tables/hooks.def"
     GT_HOOKS_END,
 /* Leaves that stand in a stack in place of the hook of syscall(2). */
 #define GT_RAW(what, name) GT_RAW_##name,
 #define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
-#include "preload/hooks/raw.def"
+#include "preload/tables/raw.def"
     /* Python's functions, in place of those of the condition variable: stacks/gil.h. */
     GT_LEAF_take_gil,
     GT_LEAF_drop_gil,
@@ -79,18 +79,18 @@ enum gt_hook {
 #define GT_OMP(how, result, name, parameters, arguments) GT_OMP_##name,
 #define GT_OMP_ASKED(result, name, parameters)
 #define GT_OMP_LEAF(id, text) GT_OMP_##id,
-#include "preload/hooks/openmp.def"
+#include "preload/tables/openmp.def"
 #define GT_URING(result, name, parameters, arguments) GT_ASYNC_##name,
 #define GT_AIO(result, name, parameters, arguments) GT_ASYNC_##name,
-#include "preload/hooks/async.def"
+#include "preload/tables/async.def"
 #define GT_RESOLVER(result, name, parameters, arguments) GT_RESOLVER_##name,
-#include "preload/hooks/resolver.def"
+#include "preload/tables/resolver.def"
     GT_LEAVES_END,
 };
 
 struct gt_real {
 #define GT_HOOK(name, result, parameters, arguments, version) __typeof__(&name) name;
-#include "preload/hooks/hooks.def"
+#include "preload/tables/hooks.def"
 };
 extern struct gt_real gt_real;
 

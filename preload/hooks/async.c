@@ -8,25 +8,25 @@
 struct uring {
 #define GT_URING(result, name, parameters, arguments) result(*name) parameters;
 #define GT_AIO(result, name, parameters, arguments)
-#include "async.def"
+#include "preload/tables/async.def"
 };
 
 struct aio {
 #define GT_URING(result, name, parameters, arguments)
 #define GT_AIO(result, name, parameters, arguments) result(*name) parameters;
-#include "async.def"
+#include "preload/tables/async.def"
 };
 
 static const char *const of_uring[] = {
 #define GT_URING(result, name, parameters, arguments) #name,
 #define GT_AIO(result, name, parameters, arguments)
-#include "async.def"
+#include "preload/tables/async.def"
 };
 
 static const char *const of_aio[] = {
 #define GT_URING(result, name, parameters, arguments)
 #define GT_AIO(result, name, parameters, arguments) #name,
-#include "async.def"
+#include "preload/tables/async.def"
 };
 
 struct gt_foreign gt_uring = {.names = of_uring, .n = sizeof of_uring / sizeof *of_uring};
@@ -44,4 +44,4 @@ struct gt_foreign gt_aio = {.names = of_aio, .n = sizeof of_aio / sizeof *of_aio
 #define GT_URING(result, name, parameters, arguments) \
     CALL(uring, result, name, parameters, arguments)
 #define GT_AIO(result, name, parameters, arguments) CALL(aio, result, name, parameters, arguments)
-#include "async.def"
+#include "preload/tables/async.def"

@@ -293,7 +293,7 @@ static bool is_reachable(int fd, const struct sockaddr *at, socklen_t n)
         gt_process_before_exec();                 \
         return gt_real.name arguments;            \
     }
-#include "calls.def"
+#include "preload/tables/calls.def"
 
 /* Opening. The mode argument exists only if the flags say so, and is read only then. */
 

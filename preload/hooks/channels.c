@@ -299,7 +299,7 @@ static const uint8_t ways[GT_LEAVES_END] = {
 #define WAY_OF_RECEIVE(name) [GT_HOOK_##name] = READS,
 #define WAY_OF_SEND(name) [GT_HOOK_##name] = WRITES,
 #define WAY_OF_MESSAGES(name)
-#include "calls.def"
+#include "preload/tables/calls.def"
 };
 
 static void tell(struct gt_writer *w, const char *channel, const char *what)

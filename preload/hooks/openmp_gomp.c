@@ -14,7 +14,7 @@ struct functions {
 #define GT_OMP(how, result, name, parameters, arguments) result(*name) parameters;
 #define GT_OMP_ASKED(result, name, parameters) result(*name) parameters;
 #define GT_OMP_LEAF(id, text)
-#include "openmp.def"
+#include "preload/tables/openmp.def"
     void (*__kmpc_fork_call)(void); /* the mark of LLVM's library, which has these functions, too */
 };
 
@@ -22,7 +22,7 @@ static const char *const names[] = {
 #define GT_OMP(how, result, name, parameters, arguments) #name,
 #define GT_OMP_ASKED(result, name, parameters) #name,
 #define GT_OMP_LEAF(id, text)
-#include "openmp.def"
+#include "preload/tables/openmp.def"
 };
 enum { NAMES = sizeof names / sizeof *names };
 _Static_assert(NAMES < (int)GT_FOREIGN_NAMES_MAX, "room for the mark, too");
@@ -303,4 +303,4 @@ GT_EXPORT void GOMP_critical_name_end(void **lock)
 #define GT_OMP(how, result, name, parameters, arguments) how(result, name, parameters, arguments)
 #define GT_OMP_ASKED(result, name, parameters)
 #define GT_OMP_LEAF(id, text)
-#include "openmp.def"
+#include "preload/tables/openmp.def"

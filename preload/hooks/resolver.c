@@ -7,12 +7,12 @@
 
 struct library {
 #define GT_RESOLVER(result, name, parameters, arguments) result(*name) parameters;
-#include "resolver.def"
+#include "preload/tables/resolver.def"
 };
 
 static const char *const names[] = {
 #define GT_RESOLVER(result, name, parameters, arguments) #name,
-#include "resolver.def"
+#include "preload/tables/resolver.def"
 };
 
 struct gt_foreign gt_resolver = {.names = names, .n = sizeof names / sizeof *names};
@@ -25,4 +25,4 @@ struct gt_foreign gt_resolver = {.names = names, .n = sizeof names / sizeof *nam
         GT_SLICE(slice) = gt_slice_begin(GT_RESOLVER_##name, GT_NETWORK);           \
         return real->name arguments;                                                \
     }
-#include "resolver.def"
+#include "preload/tables/resolver.def"

@@ -88,7 +88,7 @@ static bool wide_writable(const FILE *file)
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
         gt_real.name arguments;                                    \
     }
-#include "stdio.def"
+#include "preload/tables/stdio.def"
 
 /* A wait for another thread. If the stream's lock is free, nothing is recorded. */
 GT_EXPORT void flockfile(FILE *file)

@@ -282,7 +282,7 @@ static struct shown shown_as(long number, const long a[WORDS])
     case SYS_##name:       \
         return (struct shown){GT_RAW_##name, what};
 #define GT_RAW_FUTEX(id, text)
-#include "raw.def"
+#include "preload/tables/raw.def"
     default: return (struct shown){GT_HOOK_NONE, GT_NOTHING};
     }
 }

@@ -14,7 +14,7 @@ static const struct name {
     const char *name, *version;
 } names[] = {
 #define GT_HOOK(name, result, parameters, arguments, version) {#name, version},
-#include "preload/hooks/hooks.def"
+#include "preload/tables/hooks.def"
     {"memcpy", ""},       /* chosen at run time: the symbol is not the function */
     {"environ", ""},      /* no function */
     {"__res_query", ""},  /* since 2.34 of programs that were linked before */
