@@ -102,7 +102,7 @@ asan: ## build what reads files that may be damaged with AddressSanitizer: build
 	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan-obj/gotrace build/asan
 
 # The parts that parse what others wrote, each with the sources that it needs.
-fuzz_src := $(core_src) preload/stacks/cfi.c preload/control/options.c
+fuzz_src := $(core_src) preload/stacks/cfi.c preload/shared/options.c
 fuzzers := $(patsubst test/fuzz/input/%.c,$(B)/fuzz/%,$(wildcard test/fuzz/input/*.c))
 fuzzers: ## build the fuzzers with libFuzzer and AddressSanitizer, as build/fuzz/*
 	$(MAKE) B=build/fuzz-obj CC=clang CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined' \
@@ -189,7 +189,7 @@ export GOTRACE_PC
 
 # The command. It shares the tables of the library and the writers of the formats, and none of what
 # runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c scripts/tool/*/*.c encoder/read/*.c) $(core_src) preload/control/options.c preload/life/census.c preload/bind/leaves.c)
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c scripts/tool/*/*.c encoder/read/*.c) $(core_src) preload/shared/options.c preload/shared/census.c preload/shared/leaves.c)
 $(B)/encoder/base/version.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/encoder/base/version.o: scripts/CHANGELOG.md
 $(B)/scripts/tool/export/flame.o: scripts/tool/export/flame.js

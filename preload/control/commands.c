@@ -7,7 +7,7 @@
 #include "attach.h"
 #include "attach_state.h"
 #include "control.h"
-#include "options.h"
+#include "preload/shared/options.h"
 #include "sampler.h"
 
 #include "encoder/drain/drain.h"

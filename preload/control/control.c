@@ -2,7 +2,7 @@
 #include "control.h"
 
 #include "attach_state.h"
-#include "options.h"
+#include "preload/shared/options.h"
 #include "report.h"
 
 #include "encoder/base/futex.h"

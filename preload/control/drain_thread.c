@@ -3,7 +3,7 @@
 
 #include "control.h"
 #include "met.h"
-#include "options.h"
+#include "preload/shared/options.h"
 #include "read_usage.h"
 
 #include "encoder/base/file.h"

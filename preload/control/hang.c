@@ -2,7 +2,7 @@
 #include "hang.h"
 
 #include "process_names.h"
-#include "options.h"
+#include "preload/shared/options.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"

@@ -1,7 +1,7 @@
 /* See met.h. */
 #include "met.h"
 
-#include "options.h"
+#include "preload/shared/options.h"
 #include "read_usage.h"
 
 #include "encoder/base/arena.h"

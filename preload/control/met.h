@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "picture.h"
+#include "preload/shared/picture.h"
 
 struct gt_thread;
 

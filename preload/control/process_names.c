@@ -1,7 +1,7 @@
 /* See process_names.h. */
 #include "process_names.h"
 
-#include "options.h"
+#include "preload/shared/options.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"

@@ -1,7 +1,7 @@
 /* See report.h. */
 #include "report.h"
 
-#include "options.h"
+#include "preload/shared/options.h"
 
 #include "encoder/base/futex.h"
 #include "encoder/base/libc.h"

@@ -2,7 +2,7 @@
 #include "sampler.h"
 
 #include "preload/life/libc_signal.h"
-#include "options.h"
+#include "preload/shared/options.h"
 #include "preload/life/signals.h"
 #include "preload/life/thread.h"
 

@@ -6,7 +6,7 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/control/process_names.h"
 #include "preload/life/thread.h"
 #include "symbolize/elf/modules.h"

@@ -18,7 +18,7 @@
 
 #include "slice.h"
 
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include <sys/stat.h>
 

@@ -6,7 +6,7 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/file_lock_names.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/life/process_state.h"
 #include "preload/life/thread.h"
 #include "preload/stacks/layouts.h"

@@ -7,7 +7,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/thread/events.h"
 #include "encoder/thread/texts.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/life/thread.h"
 #include "preload/stacks/capture.h"
 #include "preload/stacks/python_stack.h"

@@ -9,7 +9,7 @@
 #include "encoder/drain/drain.h"
 #include "encoder/thread/call.h"
 #include "encoder/thread/events.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/life/process_relief.h"
 
 /* GOTRACE_SYSCALL_MIN in trace units; computed when it is first needed. */

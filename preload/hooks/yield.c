@@ -5,7 +5,7 @@
 #include "wait.h"
 
 #include "encoder/thread/events.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/life/process_relief.h"
 #include "preload/stacks/capture.h"
 

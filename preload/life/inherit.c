@@ -2,7 +2,7 @@
 #include "inherit.h"
 
 #include "births.h"
-#include "census.h"
+#include "preload/shared/census.h"
 #include "fatal.h"
 #include "process_start.h"
 #include "signals.h"

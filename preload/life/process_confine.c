@@ -1,7 +1,7 @@
 /* See process_confine.h. */
 #include "process_confine.h"
 
-#include "descent.h"
+#include "preload/shared/descent.h"
 #include "process_end.h"
 #include "process_start.h"
 #include "process_state.h"
@@ -10,7 +10,7 @@
 #include "encoder/drain/drain.h"
 #include "preload/bind/real.h"
 #include "preload/control/control.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/control/process_names.h"
 #include "preload/control/sampler.h"
 #include "preload/heap/heap.h"

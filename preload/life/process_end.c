@@ -1,7 +1,7 @@
 /* See process_end.h. */
 #include "process_end.h"
 
-#include "census.h"
+#include "preload/shared/census.h"
 #include "process_relief.h"
 #include "process_state.h"
 
@@ -11,7 +11,7 @@
 #include "encoder/drain/recording.h"
 #include "encoder/format/origin.h"
 #include "preload/control/drain_thread.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/control/process_names.h"
 #include "preload/control/report.h"
 #include "preload/heap/heap.h"

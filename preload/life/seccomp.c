@@ -18,7 +18,7 @@
 #include "encoder/cpu/watch.h"
 #include "encoder/drain/drain.h"
 #include "preload/control/drain_thread.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/control/read_usage.h"
 #include "preload/control/sampler.h"
 #include "preload/bind/file_lock_names.h"

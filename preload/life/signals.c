@@ -3,7 +3,7 @@
 
 #include "fatal.h"
 #include "libc_signal.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "preload/bind/real.h"
 
 #include "encoder/base/futex.h"

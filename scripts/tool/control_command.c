@@ -9,7 +9,7 @@
 #include "encoder/read/need.h"
 #include "encoder/base/printable.h"
 #include "encoder/base/strbuf.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -169,7 +169,7 @@ static bool variable_is(pid_t pid, const char *name, const char *expected)
 static _Noreturn void is_untraced(pid_t pid)
 {
     const char *root = variable_of(pid, "GOTRACE_ROOT_PID");
-    bool confined = root && *root == 'x'; /* preload/life/descent.c */
+    bool confined = root && *root == 'x'; /* preload/shared/descent.c */
     if (variable_is(pid, "GOTRACE", "off"))
         FAIL(pid, "was started with GOTRACE=off: nothing is recorded in it. "
                   "GOTRACE_START=manual records when told to");

@@ -1,7 +1,7 @@
 /* Reads and prints times and numbers as people write them: see tool.h. */
 #include "tool.h"
 
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "wait_for_box.h"
 
 #include "encoder/read/trace.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -98,7 +98,7 @@ struct gt_ways {
 struct gt_ways gt_run_read_options(int argc, char **argv);
 
 /*
- * Writes the environment's settings as preload/control/options.h reads them, but for the last zero
+ * Writes the environment's settings as preload/shared/options.h reads them, but for the last zero
  * byte; returns their length. Ends the program with a message if a setting is only for a program's
  * start.
  */

@@ -5,7 +5,7 @@
 #include "tool.h"
 
 #include "encoder/base/log.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 #include "scripts/tool/recover/recover.h"
 
 #include <errno.h>

@@ -142,7 +142,7 @@ VALUES = r"\b(?:on|off|0|1|all|auto|manual|now|later|blocking|none)\b"
 def test_switches():
     """Each has an entry, with its values, their unit and its default as in the library's table; and there is no other entry."""
     rows = {name: (values, default) for name, values, default in re.findall(r"^\*\*(GOTRACE\w*)\*\*=(.*) \(default: (.*)\)\n:   ", LIBRARY, re.M)}
-    options, *headers = ((ROOT / name).read_text() for name in ("preload/control/options.c", "preload/control/options.h", "encoder/format/format.h"))
+    options, *headers = ((ROOT / name).read_text() for name in ("preload/shared/options.c", "preload/shared/options.h", "encoder/format/format.h"))
     for name, default in re.findall(r'^#define (GT_\w+_DEFAULT) (".*")', "".join(headers), re.M):
         options = options.replace(name, default)
     known = re.findall(r'^    \{"(GOTRACE\w*)", (?:NULL|"([^"]*)"), "([^"]*)"', options, re.M)

@@ -235,7 +235,7 @@ def test_a_descendant_that_is_not_followed_reads_nothing_before_blocks_of_anothe
 
 
 def test_the_table_has_every_switch():
-    of_the_library = re.findall(r'^ +\{"(GOTRACE\w*)",', (ROOT / "preload/control/options.c").read_text(), re.M)
+    of_the_library = re.findall(r'^ +\{"(GOTRACE\w*)",', (ROOT / "preload/shared/options.c").read_text(), re.M)
     assert len(of_the_library) > 20 and set(matrix.SWITCHES) == set(of_the_library)
 
 

@@ -222,7 +222,7 @@ def test_a_family_is_told_once_of_what_is_misspelt(tmp_path):
 
 
 def test_known_variables_are_no_mistake(traced):
-    switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/control/options.c").read_text())
+    switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/shared/options.c").read_text())
     known = [*switches, "GOTRACE_LIBRARY", "GOTRACE_TEST_BUILD", "GOTRACEBACK"]
     result = traced([PROGRAMS / "threads", "2"], env={name: "" for name in known if name != "GOTRACE_OUTPUT"})
     assert "not known" not in result.ok().stderr

@@ -11,7 +11,7 @@ from . import gotools
 
 DIRECTORY = "DIRECTORY"  # stands for one that there is
 
-# Each switch of preload/control/options.c with a value of each class that it tells apart, also of those that it refuses.
+# Each switch of preload/shared/options.c with a value of each class that it tells apart, also of those that it refuses.
 SWITCHES = {
     "GOTRACE_QUIET": ["", "0", "1", "loud"],
     "GOTRACE": ["on", "off", "maybe"],

@@ -15,7 +15,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -41,7 +41,7 @@ struct gt_stub_pages {
 };
 enum { GT_STUB_RESULT = 1, GT_STUB_NOT_LOADED };
 
-/* Offset and size in these pages of the library's picture (preload/control/picture.h). */
+/* Offset and size in these pages of the library's picture (preload/shared/picture.h). */
 enum { GT_STUB_PICTURE = 0x20000, GT_STUB_PICTURE_BYTES = 0x200000 };
 
 /* How many seconds the new thread waits for `go`, and as long for `seen`. */

@@ -1,9 +1,9 @@
-/* The state of a process's threads, for the library attached to it: preload/control/picture.h. */
+/* The state of a process's threads, for the library attached to it: preload/shared/picture.h. */
 #pragma once
 
 #include "scripts/tool/stacks/still.h"
 
-#include "preload/control/picture.h"
+#include "preload/shared/picture.h"
 
 /* A picture of the threads that fit into `room` bytes. The caller frees it. Needs the threads'
  * stacks and waits. */

@@ -7,7 +7,7 @@
 #include "scripts/tool/package.h"
 #include "scripts/tool/tool.h"
 
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* The environment: lines NAME=value, read as at the start of a process; then the output pattern. */
-#include "preload/control/options.h"
+#include "preload/shared/options.h"
 
 #include "encoder/base/log.h"
 

@@ -1,7 +1,7 @@
 /* See descent.h. */
 #include "descent.h"
 
-#include "preload/control/options.h"
+#include "options.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"

@@ -4,7 +4,7 @@
  *
  * Offsets take the place of pointers: the loader would have to write each pointer in each process.
  */
-#include "real.h"
+#include "preload/bind/real.h"
 
 #include "encoder/base/hash.h"
 

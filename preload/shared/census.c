@@ -1,7 +1,7 @@
 /* See census.h. */
 #include "census.h"
 
-#include "preload/control/options.h"
+#include "options.h"
 
 #include "encoder/base/hash.h"
 
