@@ -5,7 +5,7 @@
 #include "preload/control/met.h"
 #include "preload/heap/heap.h"
 #include "preload/heap/operators.h"
-#include "preload/hooks/foreign.h"
+#include "preload/bind/foreign.h"
 #include "preload/hooks/slice.h"
 #include "preload/life/births.h"
 #include "preload/life/inherit.h"

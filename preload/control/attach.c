@@ -9,7 +9,7 @@
 #include "encoder/base/sparse.h"
 #include "preload/bind/real.h"
 #include "preload/heap/heap.h"
-#include "preload/hooks/foreign.h"
+#include "preload/bind/foreign.h"
 #include "preload/hooks/hot.h"
 #include "preload/life/process_start.h"
 #include "preload/stacks/python_stack.h"

@@ -12,7 +12,7 @@
 #include "encoder/drain/output.h"
 #include "preload/bind/real.h"
 #include "preload/heap/heap.h"
-#include "preload/heap/nursery.h"
+#include "preload/bind/nursery.h"
 #include "preload/life/libc_signal.h"
 #include "preload/life/process_end.h"
 #include "preload/life/thread.h"

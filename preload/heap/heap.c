@@ -8,8 +8,8 @@
 #include "heap.h"
 
 #include "allocator.h"
-#include "nursery.h"
-#include "sanitizer.h"
+#include "preload/bind/nursery.h"
+#include "preload/bind/sanitizer.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/file.h"

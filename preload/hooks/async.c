@@ -2,7 +2,7 @@
  * Asynchronous I/O by a library. A program that asks the kernel itself, or links the library
  * statically, is not seen.
  */
-#include "foreign.h"
+#include "preload/bind/foreign.h"
 #include "slice.h"
 
 struct uring {

@@ -1,5 +1,5 @@
 /* Hooks of functions that end a process, make another one, or unload code. */
-#include "foreign.h"
+#include "preload/bind/foreign.h"
 
 #include "encoder/cpu/watch.h"
 #include "preload/bind/real.h"

@@ -2,7 +2,7 @@
  * OpenMP of gcc. libgomp makes its futex calls itself, so no hook sees them: all we see of it are
  * the program's calls of libgomp.
  */
-#include "foreign.h"
+#include "preload/bind/foreign.h"
 #include "openmp.h"
 
 #include "encoder/base/arch/arch.h"

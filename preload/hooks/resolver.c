@@ -2,7 +2,7 @@
  * Queries to name servers, and background look-ups of names. Before glibc 2.34 the libraries that
  * have these functions may be loaded at any time: foreign.h.
  */
-#include "foreign.h"
+#include "preload/bind/foreign.h"
 #include "slice.h"
 
 struct library {

@@ -15,7 +15,7 @@
 #include "preload/control/process_names.h"
 #include "preload/control/report.h"
 #include "preload/heap/heap.h"
-#include "preload/heap/nursery.h"
+#include "preload/bind/nursery.h"
 #include "preload/hooks/file_locks.h"
 #include "preload/stacks/capture.h"
 #include "symbolize/elf/elf_names.h"

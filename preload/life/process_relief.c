@@ -10,7 +10,7 @@
 #include "preload/control/control.h"
 #include "preload/control/process_names.h"
 #include "preload/heap/heap_slots.h"
-#include "preload/heap/nursery.h"
+#include "preload/bind/nursery.h"
 #include "preload/stacks/capture.h"
 
 bool gt_process_is_anywhere(struct gt_thread *t)

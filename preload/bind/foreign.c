@@ -3,7 +3,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/sparse.h"
-#include "preload/bind/elf_bind.h"
+#include "elf_bind.h"
 #include "symbolize/elf/elf_names.h"
 
 #include <string.h>
