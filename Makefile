@@ -67,7 +67,7 @@ tests: programs asan tsan ## build what tests run: programs, and build/asan and 
 programs: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/read/*.c)) $(patsubst %,$(B)/preload/%.o,hooks/registry hooks/park stacks/cfi stacks/layouts stacks/unwind)
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/read/*.c)) $(patsubst %,$(B)/preload/%.o,hooks/registry hooks/park stacks/cfi stacks/code_layouts stacks/unwind)
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
@@ -113,7 +113,7 @@ $(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
 	@mkdir -p $(@D)
 	$(call run,LD)$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
-unwind_obj := $(patsubst %,$(B)/%.o,$(addprefix preload/stacks/,unwind layouts cfi) encoder/thread/stacks \
+unwind_obj := $(patsubst %,$(B)/%.o,$(addprefix preload/stacks/,unwind code_layouts cfi) encoder/thread/stacks \
 	$(addprefix encoder/base/,arena box era futex libc urgent))
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)

@@ -14,7 +14,7 @@
 #include "preload/life/births.h"
 #include "preload/life/thread.h"
 #include "preload/stacks/capture.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 #include "symbolize/elf/modules.h"
 
 /* A met thread. The drain thread and the met thread itself use it in turn, under the lock. */

@@ -10,7 +10,7 @@
 #include "encoder/base/log.h"
 #include "encoder/thread/switch.h"
 #include "preload/stacks/capture.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 #include "symbolize/elf/modules.h"
 

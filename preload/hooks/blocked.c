@@ -11,7 +11,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/thread/switch.h"
 #include "preload/control/process_names.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 #include "preload/stacks/pymutex.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/life/fatal.h"

@@ -8,7 +8,7 @@
 #include "yield.h"
 
 #include "preload/life/process_end.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 
 #include <stdarg.h>
 

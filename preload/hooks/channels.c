@@ -10,7 +10,7 @@
 #include "encoder/thread/events.h"
 #include "encoder/thread/texts.h"
 #include "preload/life/process_state.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -9,7 +9,7 @@
 #include "preload/shared/options.h"
 #include "preload/life/process_state.h"
 #include "preload/life/thread.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 
 /* A lock that this process holds. */

@@ -12,7 +12,7 @@
 #include "preload/life/process_confine.h"
 #include "preload/life/process_end.h"
 #include "preload/life/seccomp.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 
 #include "symbolize/elf/modules.h"
 

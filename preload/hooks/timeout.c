@@ -3,7 +3,7 @@
 
 #include "encoder/base/clock.h"
 #include "preload/life/thread.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 
 /* Linux's timer slack, for threads that did not choose another: prctl(2). */
 enum { SLACK_NS = 50000, HOUR_S = 3600 };

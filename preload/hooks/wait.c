@@ -13,7 +13,7 @@
 #include "preload/heap/heap.h"
 #include "preload/life/process_relief.h"
 #include "preload/stacks/capture.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 #include "symbolize/elf/modules.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))

@@ -23,7 +23,7 @@
 #include "preload/control/sampler.h"
 #include "preload/bind/file_lock_names.h"
 #include "preload/hooks/channels.h"
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

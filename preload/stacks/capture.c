@@ -1,7 +1,7 @@
 /* See capture.h. */
 #include "capture.h"
 
-#include "layouts.h"
+#include "code_layouts.h"
 #include "python_stack.h"
 #include "routine.h"
 #include "unwind.h"

@@ -6,7 +6,7 @@
  */
 #include "pymutex.h"
 
-#include "layouts.h"
+#include "code_layouts.h"
 
 #include "symbolize/elf/modules.h"
 

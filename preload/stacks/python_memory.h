@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "layouts.h"
+#include "code_layouts.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
  */
 #include "routine.h"
 
-#include "layouts.h"
+#include "code_layouts.h"
 
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"

@@ -1,7 +1,7 @@
 /* See unwind.h. */
 #include "unwind.h"
 
-#include "layouts.h"
+#include "code_layouts.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/thread/stacks.h"

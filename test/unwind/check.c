@@ -7,7 +7,7 @@
  * Two differences are meant, and accounted for: the address of an interrupted instruction is one
  * higher with us (readers of stacks take one off all), and frames of this library are left out.
  */
-#include "preload/stacks/layouts.h"
+#include "preload/stacks/code_layouts.h"
 #include "preload/stacks/unwind.h"
 
 #define UNW_LOCAL_ONLY

@@ -1,5 +1,5 @@
 /* See layouts.h. */
-#include "layouts.h"
+#include "code_layouts.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
