@@ -77,8 +77,8 @@ $(B)/test/fuzz/schedules: test/fuzz/kernel.c # which takes the place of:
 $(B)/test/fuzz/schedules: unit_obj := $(filter-out %/perf.o,$(unit_obj))
 $(B)/test/unit/spin_loop: $(B)/scripts/tool/why/spin_loop.o
 $(B)/test/unit/spin_loop: unit_obj += $(B)/scripts/tool/why/spin_loop.o
-$(B)/test/unit/halts: $(B)/preload/control/read_usage.o
-$(B)/test/unit/halts: unit_obj += $(B)/preload/control/read_usage.o
+$(B)/test/unit/halts: $(B)/preload/process/read_usage.o
+$(B)/test/unit/halts: unit_obj += $(B)/preload/process/read_usage.o
 
 # -Wno-tsan: it does not model fences. The ones here stand for membarrier(2), which it does not see either.
 tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress

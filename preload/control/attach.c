@@ -1,7 +1,7 @@
 /* See attach.h. */
 #include "attach.h"
 
-#include "attach_state.h"
+#include "preload/process/attach_state.h"
 #include "met.h"
 #include "sampler.h"
 

@@ -5,7 +5,7 @@
 #include "commands.h"
 
 #include "attach.h"
-#include "attach_state.h"
+#include "preload/process/attach_state.h"
 #include "control.h"
 #include "preload/shared/options.h"
 #include "sampler.h"

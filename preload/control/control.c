@@ -1,7 +1,7 @@
 /* See control.h. */
 #include "control.h"
 
-#include "attach_state.h"
+#include "preload/process/attach_state.h"
 #include "preload/shared/options.h"
 #include "report.h"
 
@@ -11,7 +11,7 @@
 #include "encoder/drain/output.h"
 #include "encoder/thread/buffers.h"
 #include "preload/bind/real.h"
-#include "preload/life/process_state.h"
+#include "preload/process/process_state.h"
 #include "preload/upward.h"
 
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 #include "control.h"
 #include "met.h"
 #include "preload/shared/options.h"
-#include "read_usage.h"
+#include "preload/process/read_usage.h"
 
 #include "encoder/base/file.h"
 #include "encoder/base/log.h"
@@ -13,7 +13,7 @@
 #include "preload/bind/real.h"
 #include "preload/heap/heap.h"
 #include "preload/bind/nursery.h"
-#include "preload/life/libc_signal.h"
+#include "preload/process/libc_signal.h"
 #include "preload/life/process_end.h"
 #include "preload/life/thread.h"
 #include "symbolize/symbolize.h"

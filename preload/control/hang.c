@@ -1,7 +1,7 @@
 /* See hang.h. */
 #include "hang.h"
 
-#include "process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/shared/options.h"
 
 #include "encoder/base/clock.h"

@@ -2,7 +2,7 @@
 #include "met.h"
 
 #include "preload/shared/options.h"
-#include "read_usage.h"
+#include "preload/process/read_usage.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/strbuf.h"

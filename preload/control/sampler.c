@@ -1,9 +1,9 @@
 /* See sampler.h. */
 #include "sampler.h"
 
-#include "preload/life/libc_signal.h"
+#include "preload/process/libc_signal.h"
 #include "preload/shared/options.h"
-#include "preload/life/signals.h"
+#include "preload/process/signals.h"
 #include "preload/life/thread.h"
 
 #include "encoder/base/libc.h"

@@ -7,7 +7,7 @@
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "preload/shared/options.h"
-#include "preload/control/process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/life/thread.h"
 #include "symbolize/elf/modules.h"
 

@@ -9,7 +9,7 @@
 #include "encoder/format/channel.h"
 #include "encoder/thread/events.h"
 #include "encoder/thread/texts.h"
-#include "preload/life/process_state.h"
+#include "preload/process/process_state.h"
 #include "preload/stacks/code_layouts.h"
 
 #include <arpa/inet.h>

@@ -10,7 +10,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/drain/frames.h"
 #include "encoder/thread/strings.h"
-#include "preload/control/process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/life/thread.h"
 #include "symbolize/elf/modules.h"
 

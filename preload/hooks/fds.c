@@ -5,7 +5,7 @@
 
 #include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
-#include "preload/life/process_state.h"
+#include "preload/process/process_state.h"
 
 #include <sys/stat.h>
 

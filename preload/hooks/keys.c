@@ -4,7 +4,7 @@
  */
 #include "preload/bind/real.h"
 #include "preload/life/births.h"
-#include "preload/life/process_state.h"
+#include "preload/process/process_state.h"
 #include "preload/life/thread.h"
 #include "preload/stacks/python_stack.h"
 

@@ -10,7 +10,7 @@
 #include "encoder/base/freelist.h"
 #include "encoder/base/sparse.h"
 #include "preload/life/process_start.h"
-#include "preload/life/process_state.h"
+#include "preload/process/process_state.h"
 #include "preload/life/thread.h"
 
 static struct {

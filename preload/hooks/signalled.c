@@ -4,7 +4,7 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "preload/control/process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/bind/real.h"
 #include "preload/life/thread.h"
 #include "symbolize/elf/modules.h"

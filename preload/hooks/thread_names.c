@@ -6,7 +6,7 @@
 #include "preload/bind/real.h"
 #include "preload/life/births.h"
 #include "preload/life/process_relief.h"
-#include "preload/life/process_state.h"
+#include "preload/process/process_state.h"
 #include "preload/life/thread.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "encoder/base/fetch.h"
 #include "encoder/drain/drain.h"
 #include "encoder/thread/call.h"
-#include "preload/control/read_usage.h"
+#include "preload/process/read_usage.h"
 #include "preload/heap/heap.h"
 #include "preload/life/process_relief.h"
 #include "preload/stacks/capture.h"

@@ -8,7 +8,7 @@
 #include "encoder/base/sparse.h"
 #include "encoder/format/origin.h"
 #include "encoder/thread/events.h"
-#include "preload/control/attach_state.h"
+#include "preload/process/attach_state.h"
 #include "preload/control/sampler.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/wait.h"

@@ -1,7 +1,7 @@
 /* See fork.h. */
 #include "fork.h"
 
-#include "process_state.h"
+#include "preload/process/process_state.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"

@@ -4,14 +4,14 @@
 #include "preload/shared/descent.h"
 #include "process_end.h"
 #include "process_start.h"
-#include "process_state.h"
+#include "preload/process/process_state.h"
 
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
 #include "preload/bind/real.h"
 #include "preload/control/control.h"
 #include "preload/shared/options.h"
-#include "preload/control/process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/control/sampler.h"
 #include "preload/heap/heap.h"
 

@@ -3,7 +3,7 @@
 
 #include "preload/shared/census.h"
 #include "process_relief.h"
-#include "process_state.h"
+#include "preload/process/process_state.h"
 
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
@@ -12,7 +12,7 @@
 #include "encoder/format/origin.h"
 #include "preload/control/drain_thread.h"
 #include "preload/shared/options.h"
-#include "preload/control/process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/control/report.h"
 #include "preload/heap/heap.h"
 #include "preload/bind/nursery.h"

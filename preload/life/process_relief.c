@@ -1,14 +1,14 @@
 /* See process_relief.h. */
 #include "process_relief.h"
 
-#include "process_state.h"
+#include "preload/process/process_state.h"
 
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
 #include "preload/control/control.h"
-#include "preload/control/process_names.h"
+#include "preload/process/process_names.h"
 #include "preload/heap/heap_slots.h"
 #include "preload/bind/nursery.h"
 #include "preload/stacks/capture.h"

@@ -5,10 +5,10 @@
  */
 #include "seccomp.h"
 
-#include "fatal.h"
+#include "preload/process/fatal.h"
 #include "process_confine.h"
 #include "process_relief.h"
-#include "process_state.h"
+#include "preload/process/process_state.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/glibc.h"
@@ -19,7 +19,7 @@
 #include "encoder/drain/drain.h"
 #include "preload/control/drain_thread.h"
 #include "preload/shared/options.h"
-#include "preload/control/read_usage.h"
+#include "preload/process/read_usage.h"
 #include "preload/control/sampler.h"
 #include "preload/bind/file_lock_names.h"
 #include "preload/hooks/channels.h"

@@ -166,4 +166,4 @@ def test_formats():
 
 def test_signals_that_save_the_flight_recorder():
     (said,) = re.findall(r"- when a signal ends the program: (.*?), where", LIBRARY, re.S)
-    assert re.findall(r"SIG\w+", said) == re.findall(r"\{(SIG\w+), (?:true|false)\}", (ROOT / "preload/life/fatal.c").read_text())
+    assert re.findall(r"SIG\w+", said) == re.findall(r"\{(SIG\w+), (?:true|false)\}", (ROOT / "preload/process/fatal.c").read_text())

@@ -1,12 +1,12 @@
 /*
- * The CPU quotas that gt_usage_halts (preload/control/read_usage.c) finds, in a made tree of files
+ * The CPU quotas that gt_usage_halts (preload/process/read_usage.c) finds, in a made tree of files
  * as the root directory: version 2 of cgroups, version 1, and both. Skipped where chroot(2) is
  * refused.
  */
 #include "check.h"
 
-#include "preload/control/read_usage.h"
-#include "preload/life/process_state.h"
+#include "preload/process/read_usage.h"
+#include "preload/process/process_state.h"
 
 #include <sched.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* See box_names.h. Does what preload/control/process_names.c does in the process itself. */
+/* See box_names.h. Does what preload/process/process_names.c does in the process itself. */
 #include "box_names.h"
 
 #include "encoder/base/strbuf.h"

@@ -9,7 +9,7 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/strbuf.h"
-#include "preload/life/process_state.h"
+#include "process_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
