@@ -67,7 +67,7 @@ tests: programs asan tsan ## build what tests run: programs, and build/asan and 
 programs: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/read/*.c)) $(patsubst %,$(B)/preload/%.o,hooks/registry hooks/park stacks/cfi stacks/code_layouts stacks/unwind)
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/read/*.c)) $(patsubst %,$(B)/preload/%.o,registry/registry registry/park stacks/cfi stacks/code_layouts stacks/unwind)
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)

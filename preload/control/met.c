@@ -10,7 +10,7 @@
 #include "encoder/thread/events.h"
 #include "encoder/thread/switch.h"
 #include "preload/bind/real.h"
-#include "preload/hooks/park.h"
+#include "preload/registry/park.h"
 #include "preload/life/births.h"
 #include "preload/life/thread.h"
 #include "preload/stacks/capture.h"

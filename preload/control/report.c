@@ -11,7 +11,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/drain/output.h"
 #include "encoder/drain/recording.h"
-#include "preload/hooks/contention.h"
+#include "preload/registry/contention.h"
 #include "symbolize/elf/elf_names.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "owner.h"
+#include "preload/registry/owner.h"
 
 #include "encoder/thread/buffers.h"
 

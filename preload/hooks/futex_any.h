@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "park.h"
+#include "preload/registry/park.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

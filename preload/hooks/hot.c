@@ -1,7 +1,7 @@
 /* See hot.h. */
 #include "hot.h"
 
-#include "sem_lock.h"
+#include "preload/registry/sem_lock.h"
 
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"

@@ -16,8 +16,8 @@
  */
 #pragma once
 
-#include "owner.h"
-#include "registry.h"
+#include "preload/registry/owner.h"
+#include "preload/registry/registry.h"
 
 #include "preload/life/thread.h"
 

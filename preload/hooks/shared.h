@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "owner.h"
+#include "preload/registry/owner.h"
 
 #include "encoder/base/glibc.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "registry.h"
+#include "preload/registry/registry.h"
 
 #include "encoder/thread/held.h"
 

@@ -5,8 +5,8 @@
  */
 #include "hot.h"
 #include "py_lock.h"
-#include "py_taker.h"
-#include "sem_lock.h"
+#include "preload/registry/py_taker.h"
+#include "preload/registry/sem_lock.h"
 #include "wait.h"
 
 #include "preload/stacks/python_stack.h"

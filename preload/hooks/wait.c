@@ -1,10 +1,10 @@
 /* See wait.h. */
 #include "wait.h"
 
-#include "contention.h"
+#include "preload/registry/contention.h"
 #include "futex_any.h"
 #include "hot.h"
-#include "sem_lock.h"
+#include "preload/registry/sem_lock.h"
 
 #include "encoder/base/fetch.h"
 #include "encoder/drain/drain.h"

@@ -1,7 +1,7 @@
 /* The two halves of every wait: of the thread that blocks, and of the thread that ends the wait. */
 #pragma once
 
-#include "park.h"
+#include "preload/registry/park.h"
 #include "shared.h"
 #include "timeout.h"
 

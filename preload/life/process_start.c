@@ -30,7 +30,7 @@
 #include "preload/bind/sanitizer.h"
 #include "preload/hooks/blocked.h"
 #include "preload/hooks/brief.h"
-#include "preload/hooks/contention.h"
+#include "preload/registry/contention.h"
 #include "preload/hooks/signalled.h"
 #include "preload/hooks/wait.h"
 #include "preload/stacks/capture.h"

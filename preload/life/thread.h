@@ -11,9 +11,9 @@
 #include "encoder/thread/writer.h"
 #include "preload/upward.h"
 #include "preload/control/sampled.h"
-#include "preload/hooks/holds.h"
-#include "preload/hooks/park.h"
-#include "preload/hooks/regions.h"
+#include "preload/registry/holds.h"
+#include "preload/registry/park.h"
+#include "preload/registry/regions.h"
 #include "preload/stacks/python_names.h"
 #include "preload/stacks/unwind.h"
 

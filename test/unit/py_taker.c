@@ -1,5 +1,5 @@
 /* What is known of locks that share an entry. */
-#include "preload/hooks/py_taker.h"
+#include "preload/registry/py_taker.h"
 
 #include "check.h"
 

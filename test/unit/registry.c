@@ -1,5 +1,5 @@
 /* The waiter registry: order, independence of addresses, and who counts as waiting again. */
-#include "preload/hooks/registry.h"
+#include "preload/registry/registry.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/thread/events.h"

@@ -11,7 +11,7 @@
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
 #include "encoder/thread/switch.h"
-#include "preload/hooks/park.h"
+#include "preload/registry/park.h"
 
 #include "check.h"
 

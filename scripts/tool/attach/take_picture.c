@@ -6,7 +6,7 @@
 
 #include "encoder/format/format.h"
 #include "encoder/read/need.h"
-#include "preload/hooks/owner.h"
+#include "preload/registry/owner.h"
 #include "preload/bind/real.h"
 
 #include <string.h>
