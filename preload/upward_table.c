@@ -11,7 +11,7 @@
 #include "preload/life/inherit.h"
 #include "preload/life/process_end.h"
 #include "preload/life/process_start.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 
 static int resolved(const char *hide[GT_UPWARD_HIDE_MAX])
 {

@@ -6,7 +6,7 @@
  * Without a drain thread that has descriptors of its own no thread is watched.
  *
  * Some threads cannot be sampled like this. Signals sample them as before
- * (preload/control/sampler.h):
+ * (preload/thread/sampler.h):
  * - All threads, where the kernel does not let this user sample what is in the kernel.
  * - Threads for whose rings no memory is left.
  * - Threads whose stack is deeper than the copy.

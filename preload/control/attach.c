@@ -3,7 +3,7 @@
 
 #include "preload/process/attach_state.h"
 #include "met.h"
-#include "sampler.h"
+#include "preload/thread/sampler.h"
 
 #include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"

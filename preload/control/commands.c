@@ -8,14 +8,14 @@
 #include "preload/process/attach_state.h"
 #include "control.h"
 #include "preload/shared/options.h"
-#include "sampler.h"
+#include "preload/thread/sampler.h"
 
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
 #include "preload/bind/exported.h"
 #include "preload/heap/heap.h"
 #include "preload/life/process_start.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 /* Prepares for CPU samples. hz: the rate, rewritten in digits. text: where samples are possible, if
  * not here. */

@@ -15,7 +15,7 @@
 #include "preload/bind/nursery.h"
 #include "preload/process/libc_signal.h"
 #include "preload/life/process_end.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "symbolize/symbolize.h"
 
 #include <linux/close_range.h>

@@ -12,8 +12,8 @@
 #include "preload/bind/real.h"
 #include "preload/registry/park.h"
 #include "preload/life/births.h"
-#include "preload/life/thread.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/thread.h"
+#include "preload/thread/capture.h"
 #include "preload/stacks/code_layouts.h"
 #include "symbolize/elf/modules.h"
 

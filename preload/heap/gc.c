@@ -5,7 +5,7 @@
 #include "gc.h"
 
 #include "encoder/thread/events.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 #include <dlfcn.h>
 

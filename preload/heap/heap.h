@@ -22,10 +22,10 @@
  */
 #pragma once
 
-#include "heap_slots.h"
+#include "preload/thread/heap_slots.h"
 
 #include "encoder/base/glibc.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 /* false: nothing is ever counted. true as long as that is not known. */
 extern bool gt_heap_on;

@@ -15,7 +15,7 @@
 #include "preload/stacks/pymutex.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/process/fatal.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 #include <stdio.h>

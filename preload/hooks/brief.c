@@ -8,7 +8,7 @@
 #include "encoder/base/strbuf.h"
 #include "preload/shared/options.h"
 #include "preload/process/process_names.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 /*

@@ -5,7 +5,7 @@
 #include "preload/bind/real.h"
 #include "preload/life/fork.h"
 #include "preload/life/process_end.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "preload/stacks/python_stack.h"
 #include "symbolize/elf/modules.h"
 

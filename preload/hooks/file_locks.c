@@ -8,7 +8,7 @@
 #include "preload/bind/file_lock_names.h"
 #include "preload/shared/options.h"
 #include "preload/process/process_state.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 

@@ -8,8 +8,8 @@
 #include "encoder/thread/events.h"
 #include "encoder/thread/texts.h"
 #include "preload/shared/options.h"
-#include "preload/life/thread.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/thread.h"
+#include "preload/thread/capture.h"
 #include "preload/stacks/python_stack.h"
 #include "symbolize/elf/modules.h"
 

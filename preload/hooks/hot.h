@@ -19,7 +19,7 @@
 #include "preload/registry/owner.h"
 #include "preload/registry/registry.h"
 
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 /*
  * The heat of a slot's locks. Each slot has a cache line of its own, as all CPUs use a contended

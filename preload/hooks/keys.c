@@ -5,7 +5,7 @@
 #include "preload/bind/real.h"
 #include "preload/life/births.h"
 #include "preload/process/process_state.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "preload/stacks/python_stack.h"
 
 /*

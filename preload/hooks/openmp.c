@@ -4,7 +4,7 @@
 #include "annotate.h"
 
 #include "encoder/base/arena.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 __thread struct gt_omp_member gt_omp_self;
 

@@ -7,7 +7,7 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/sparse.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 /* The real functions, for each caller: see foreign.h. */
 struct functions {

@@ -11,7 +11,7 @@
 #include "encoder/base/sparse.h"
 #include "preload/life/process_start.h"
 #include "preload/process/process_state.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 static struct {
     struct gt_arena arena;

@@ -7,7 +7,7 @@
 #include "preload/life/process_relief.h"
 #include "preload/life/process_start.h"
 #include "preload/life/seccomp.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/routine.h"
 

@@ -2,8 +2,8 @@
 #include "shared.h"
 
 #include "encoder/thread/events.h"
-#include "preload/stacks/capture.h"
-#include "preload/life/thread.h"
+#include "preload/thread/capture.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 bool gt_shared_is(enum gt_lock_kind kind, const void *lock)

@@ -6,7 +6,7 @@
 #include "encoder/base/strbuf.h"
 #include "preload/process/process_names.h"
 #include "preload/bind/real.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 /*

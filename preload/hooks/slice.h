@@ -13,8 +13,8 @@
 #include "timeout.h"
 
 #include "preload/bind/real.h"
-#include "preload/stacks/capture.h"
-#include "preload/life/thread.h"
+#include "preload/thread/capture.h"
+#include "preload/thread/thread.h"
 
 /*
  * What a call works on, if not a file descriptor; and GT_SOCKET, a descriptor that is certainly a

@@ -7,7 +7,7 @@
 #include "preload/life/births.h"
 #include "preload/life/process_relief.h"
 #include "preload/process/process_state.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "timeout.h"
 
 #include "encoder/base/clock.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "preload/stacks/code_layouts.h"
 
 /* Linux's timer slack, for threads that did not choose another: prctl(2). */

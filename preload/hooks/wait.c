@@ -12,7 +12,7 @@
 #include "preload/process/read_usage.h"
 #include "preload/heap/heap.h"
 #include "preload/life/process_relief.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 #include "preload/stacks/code_layouts.h"
 #include "symbolize/elf/modules.h"
 

@@ -6,7 +6,7 @@
 #include "timeout.h"
 
 #include "preload/bind/real.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 
 /* A wait under way, on the stack of the hook. */
 struct gt_wait {

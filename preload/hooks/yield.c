@@ -7,7 +7,7 @@
 #include "encoder/thread/events.h"
 #include "preload/shared/options.h"
 #include "preload/life/process_relief.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 
 enum { NO_YIELD = 0 }; /* in place of the time when a yield began */
 

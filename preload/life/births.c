@@ -9,10 +9,10 @@
 #include "encoder/format/origin.h"
 #include "encoder/thread/events.h"
 #include "preload/process/attach_state.h"
-#include "preload/control/sampler.h"
+#include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/wait.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 #include "preload/upward.h"
 
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "thread.h"
+#include "preload/thread/thread.h"
 
 /*
  * A struct for a thread that is about to be made, which counts as alive. NULL: no memory.

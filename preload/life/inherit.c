@@ -16,7 +16,7 @@
 #include "preload/process/process_names.h"
 #include "preload/process/read_usage.h"
 #include "preload/control/report.h"
-#include "preload/control/sampler.h"
+#include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/annotate.h"
 #include "preload/hooks/brief.h"

@@ -12,7 +12,7 @@
 #include "preload/control/control.h"
 #include "preload/shared/options.h"
 #include "preload/process/process_names.h"
-#include "preload/control/sampler.h"
+#include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
 
 static void command(enum gt_drain_command what)

@@ -17,7 +17,7 @@
 #include "preload/heap/heap.h"
 #include "preload/bind/nursery.h"
 #include "preload/hooks/file_locks.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/symbolize.h"
 

@@ -9,9 +9,9 @@
 #include "encoder/drain/output.h"
 #include "preload/control/control.h"
 #include "preload/process/process_names.h"
-#include "preload/heap/heap_slots.h"
+#include "preload/thread/heap_slots.h"
 #include "preload/bind/nursery.h"
-#include "preload/stacks/capture.h"
+#include "preload/thread/capture.h"
 
 bool gt_process_is_anywhere(struct gt_thread *t)
 {

@@ -20,7 +20,7 @@
 #include "preload/control/drain_thread.h"
 #include "preload/shared/options.h"
 #include "preload/process/read_usage.h"
-#include "preload/control/sampler.h"
+#include "preload/thread/sampler.h"
 #include "preload/bind/file_lock_names.h"
 #include "preload/hooks/channels.h"
 #include "preload/stacks/code_layouts.h"

@@ -11,7 +11,7 @@
 #include "encoder/drain/frames.h"
 #include "encoder/thread/strings.h"
 #include "preload/process/process_names.h"
-#include "preload/life/thread.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 #include <stdio.h>

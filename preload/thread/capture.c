@@ -1,10 +1,10 @@
 /* See capture.h. */
 #include "capture.h"
 
-#include "code_layouts.h"
-#include "python_stack.h"
-#include "routine.h"
-#include "unwind.h"
+#include "preload/stacks/code_layouts.h"
+#include "preload/stacks/python_stack.h"
+#include "preload/stacks/routine.h"
+#include "preload/stacks/unwind.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/log.h"

@@ -5,7 +5,7 @@
 
 #include "encoder/thread/stacks.h"
 #include "preload/bind/real.h"
-#include "preload/life/thread.h"
+#include "thread.h"
 
 /*
  * Once, in the constructor. If stacks cannot be walked they are only the leaf, and stderr says so.

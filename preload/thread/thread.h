@@ -10,7 +10,7 @@
 
 #include "encoder/thread/writer.h"
 #include "preload/upward.h"
-#include "preload/control/sampled.h"
+#include "sampled.h"
 #include "preload/registry/holds.h"
 #include "preload/registry/park.h"
 #include "preload/registry/regions.h"
