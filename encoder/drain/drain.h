@@ -63,7 +63,7 @@ void gt_drain_toggle(void);
  * `serve` has asked for, or what is due by the clock. The program calls it while
  * gt_drain_unattended is not 0. A client that waits to be served may set it to
  * GT_UNATTENDED_WORK, also from another process, and again until it is served. GT_UNATTENDED_HOLD
- * is for all threads of the program, and for good: see preload/life/process_relief.h. It is in
+ * is for all threads of the program, and for good: see preload/control/process_relief.h. It is in
  * another byte, so that a client in another process, which can only store, does not clear it.
  */
 enum { GT_UNATTENDED_WORK = 1, GT_UNATTENDED_HOLD = 1 << 8 };

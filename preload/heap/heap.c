@@ -17,7 +17,7 @@
 #include "encoder/drain/ring.h"
 #include "encoder/thread/events.h"
 #include "preload/bind/real.h"
-#include "preload/life/process_relief.h"
+#include "preload/control/process_relief.h"
 #include "symbolize/elf/elf_names.h"
 
 #define MS_NS 1000000

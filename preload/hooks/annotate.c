@@ -5,7 +5,7 @@
 #include "encoder/thread/events.h"
 #include "encoder/thread/texts.h"
 #include "preload/bind/exported.h"
-#include "preload/life/process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/thread/thread.h"
 #include "preload/thread/capture.h"
 

@@ -4,7 +4,7 @@
 
 #include "encoder/thread/events.h"
 #include "preload/life/births.h"
-#include "preload/life/process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/life/process_start.h"
 #include "preload/life/seccomp.h"
 #include "preload/thread/capture.h"

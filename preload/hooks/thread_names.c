@@ -5,7 +5,7 @@
 #include "preload/bind/file_lock_names.h"
 #include "preload/bind/real.h"
 #include "preload/life/births.h"
-#include "preload/life/process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/process/process_state.h"
 #include "preload/thread/thread.h"
 

@@ -11,7 +11,7 @@
 #include "encoder/thread/call.h"
 #include "preload/process/read_usage.h"
 #include "preload/heap/heap.h"
-#include "preload/life/process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/thread/capture.h"
 #include "preload/stacks/code_layouts.h"
 #include "symbolize/elf/modules.h"

@@ -6,7 +6,7 @@
 
 #include "encoder/thread/events.h"
 #include "preload/shared/options.h"
-#include "preload/life/process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/thread/capture.h"
 
 enum { NO_YIELD = 0 }; /* in place of the time when a yield began */

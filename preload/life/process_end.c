@@ -2,7 +2,7 @@
 #include "process_end.h"
 
 #include "preload/shared/census.h"
-#include "process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/process/process_state.h"
 
 #include "encoder/base/log.h"

@@ -7,7 +7,7 @@
 
 #include "preload/process/fatal.h"
 #include "process_confine.h"
-#include "process_relief.h"
+#include "preload/control/process_relief.h"
 #include "preload/process/process_state.h"
 
 #include "encoder/base/arch/arch.h"

@@ -7,7 +7,7 @@
 #include "encoder/base/urgent.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
-#include "preload/control/control.h"
+#include "control.h"
 #include "preload/process/process_names.h"
 #include "preload/thread/heap_slots.h"
 #include "preload/bind/nursery.h"
