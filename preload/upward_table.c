@@ -6,7 +6,7 @@
 #include "preload/heap/heap.h"
 #include "preload/heap/operators.h"
 #include "preload/bind/foreign.h"
-#include "preload/hooks/slice.h"
+#include "preload/waits/slice.h"
 #include "preload/life/births.h"
 #include "preload/life/inherit.h"
 #include "preload/life/process_end.h"

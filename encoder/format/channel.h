@@ -1,6 +1,6 @@
 /*
  * What a trace says of a call on a pipe, socket or eventfd, with GOTRACE_SYSCALLS=all
- * (preload/hooks/channels.h). The calling thread writes a log without a task when the call is over.
+ * (preload/waits/channels.h). The calling thread writes a log without a task when the call is over.
  * The log has the stream's name, which is the same at both ends, and the bytes that the call moved:
  * "[channel pipe 0:14:4711] read 512". A writer adds how many bytes the stream has room for, if
  * that is known: "wrote 512 of 65536".

@@ -10,7 +10,7 @@
 #include "preload/bind/real.h"
 #include "preload/heap/heap.h"
 #include "preload/bind/foreign.h"
-#include "preload/hooks/hot.h"
+#include "preload/waits/hot.h"
 #include "preload/life/process_start.h"
 #include "preload/stacks/python_stack.h"
 #include "symbolize/elf/elf_names.h"

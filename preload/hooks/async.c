@@ -3,7 +3,7 @@
  * statically, is not seen.
  */
 #include "preload/bind/foreign.h"
-#include "slice.h"
+#include "preload/waits/slice.h"
 
 struct uring {
 #define GT_URING(result, name, parameters, arguments) result(*name) parameters;

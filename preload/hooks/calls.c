@@ -1,10 +1,10 @@
 /* The hooks of calls.def, and the calls whose parameters a row cannot express. */
-#include "channels.h"
-#include "fds.h"
-#include "file_locks.h"
-#include "slice.h"
+#include "preload/waits/channels.h"
+#include "preload/waits/fds.h"
+#include "preload/waits/file_locks.h"
+#include "preload/waits/slice.h"
 #include "thread_names.h"
-#include "wait.h"
+#include "preload/waits/wait.h"
 #include "yield.h"
 
 #include "preload/life/process_end.h"

@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "slice.h"
-#include "wait.h"
+#include "preload/waits/slice.h"
+#include "preload/waits/wait.h"
 
 struct gt_omp_team {
     struct gt_omp_member *master;

@@ -1,6 +1,6 @@
 /* Hooks of the functions that make threads, wait for their end, and name them. */
 #include "thread_names.h"
-#include "wait.h"
+#include "preload/waits/wait.h"
 
 #include "encoder/thread/events.h"
 #include "preload/life/births.h"

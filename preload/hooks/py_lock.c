@@ -1,7 +1,7 @@
 /* See py_lock.h. */
 #include "py_lock.h"
 
-#include "hot.h"
+#include "preload/waits/hot.h"
 
 #include "encoder/base/sparse.h"
 #include "preload/stacks/python_stack.h"

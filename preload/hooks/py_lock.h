@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "wait.h"
+#include "preload/waits/wait.h"
 
 #include "preload/stacks/pymutex.h"
 

@@ -3,7 +3,7 @@
  * have these functions may be loaded at any time: foreign.h.
  */
 #include "preload/bind/foreign.h"
-#include "slice.h"
+#include "preload/waits/slice.h"
 
 struct library {
 #define GT_RESOLVER(result, name, parameters, arguments) result(*name) parameters;

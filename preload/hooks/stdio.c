@@ -9,9 +9,9 @@
 #undef __GLIBC_USE_DEPRECATED_SCANF
 #define __GLIBC_USE_DEPRECATED_SCANF 1
 
-#include "fds.h"
-#include "file_locks.h"
-#include "slice.h"
+#include "preload/waits/fds.h"
+#include "preload/waits/file_locks.h"
+#include "preload/waits/slice.h"
 #include "thread_names.h"
 
 #include "encoder/base/glibc.h"

@@ -3,7 +3,7 @@
  * process knows all waiters. There libc's words say which thread is the last, unless two arrive at
  * the same time.
  */
-#include "wait.h"
+#include "preload/waits/wait.h"
 
 GT_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {

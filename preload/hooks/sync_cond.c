@@ -3,9 +3,9 @@
  * then shows as a wait of no length. Before it blocks, it gives the mutex up, which may end another
  * thread's wait.
  */
-#include "hot.h"
-#include "signalled.h"
-#include "wait.h"
+#include "preload/waits/hot.h"
+#include "preload/waits/signalled.h"
+#include "preload/waits/wait.h"
 
 #include "encoder/base/arch/arch.h"
 #include "preload/stacks/gil.h"

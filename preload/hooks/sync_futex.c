@@ -3,9 +3,9 @@
  * and wakers share the registry with those of libc's own primitives. Other system calls that may
  * block show as slices. In stacks each call has its own name instead of `syscall`: raw.def.
  */
-#include "futex_any.h"
-#include "slice.h"
-#include "wait.h"
+#include "preload/waits/futex_any.h"
+#include "preload/waits/slice.h"
+#include "preload/waits/wait.h"
 
 #include "preload/life/births.h"
 #include "preload/life/fork.h"

@@ -7,9 +7,9 @@
  * real lock then decides: it waits, or returns EDEADLK or whatever else an errorcheck mutex
  * returns.
  */
-#include "brief.h"
-#include "hot.h"
-#include "wait.h"
+#include "preload/waits/brief.h"
+#include "preload/waits/hot.h"
+#include "preload/waits/wait.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/sparse.h"

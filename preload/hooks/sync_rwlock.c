@@ -8,8 +8,8 @@
  * - With the preference for writers it wakes one writer, or all readers if no writer waits.
  * - The last reader's unlock wakes one writer.
  */
-#include "hot.h"
-#include "wait.h"
+#include "preload/waits/hot.h"
+#include "preload/waits/wait.h"
 
 static const void *readers(const pthread_rwlock_t *lock)
 {

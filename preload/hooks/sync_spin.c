@@ -2,7 +2,7 @@
  * Spin locks: only a thread that spins for longer than SPIN_MIN_NS shows as waiting, from the
  * moment when it began to spin.
  */
-#include "wait.h"
+#include "preload/waits/wait.h"
 
 #include "encoder/base/arch/arch.h"
 

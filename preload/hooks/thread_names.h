@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "fds.h"
+#include "preload/waits/fds.h"
 
 #include "encoder/thread/given.h"
 

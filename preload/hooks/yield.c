@@ -1,8 +1,8 @@
 /* See yield.h. */
 #include "yield.h"
 
-#include "slice.h"
-#include "wait.h"
+#include "preload/waits/slice.h"
+#include "preload/waits/wait.h"
 
 #include "encoder/thread/events.h"
 #include "preload/shared/options.h"

@@ -11,7 +11,7 @@
 #include "preload/process/attach_state.h"
 #include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
-#include "preload/hooks/wait.h"
+#include "preload/waits/wait.h"
 #include "preload/thread/capture.h"
 #include "preload/upward.h"
 

@@ -16,7 +16,7 @@
 #include "preload/control/report.h"
 #include "preload/heap/heap.h"
 #include "preload/bind/nursery.h"
-#include "preload/hooks/file_locks.h"
+#include "preload/waits/file_locks.h"
 #include "preload/thread/capture.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/symbolize.h"

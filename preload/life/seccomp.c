@@ -22,7 +22,7 @@
 #include "preload/process/read_usage.h"
 #include "preload/thread/sampler.h"
 #include "preload/bind/file_lock_names.h"
-#include "preload/hooks/channels.h"
+#include "preload/waits/channels.h"
 #include "preload/stacks/code_layouts.h"
 
 #include <fcntl.h>

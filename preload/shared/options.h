@@ -21,7 +21,7 @@ struct gt_options {
     const struct gt_format *format;
     bool calls;          /* calls into the kernel are shown */
     bool every_call;     /* also calls that do not block */
-    bool channels;       /* calls show their pipe or socket (hooks/channels.h) */
+    bool channels;       /* calls show their pipe or socket (waits/channels.h) */
     uint64_t call_min;   /* in ns: shorter calls and yields are not shown */
     uint64_t hold_min;   /* in ns: holds of a hot lock of at least this length are recorded */
     bool manual;         /* recording starts on request */

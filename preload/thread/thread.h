@@ -30,7 +30,7 @@ struct gt_site {
     _Atomic uint32_t looked_at;       /* futex: another thread is walking this stack */
 };
 
-/* The thread's last call on a descriptor whose stream has a name: hooks/channels.h. */
+/* The thread's last call on a descriptor whose stream has a name: waits/channels.h. */
 struct gt_channel {
     uint64_t since; /* when the call began */
     int fd;
@@ -80,7 +80,7 @@ struct gt_thread {
     char name[GT_PYTHON_NAME]; /* its name in the maker's Python; empty: none */
     struct gt_site call;       /* the last call that was announced without a stack */
     struct gt_channel channel;
-    uint64_t next_made[3]; /* by gt_made: from when on a short call is written: hooks/slice.h */
+    uint64_t next_made[3]; /* by gt_made: from when on a short call is written: waits/slice.h */
     struct gt_sampler sampler;
     struct gt_thread *next;       /* in the list of cloned threads */
     struct gt_omp_wait *omp_wait; /* see hooks/openmp.c; the next thread here may use it, too */

@@ -50,7 +50,7 @@ static void wake_sem(int waiters)
     }
 }
 
-/* See preload/hooks/shared.h. */
+/* See preload/waits/shared.h. */
 static int waiters_of_sem(void)
 {
     return (int)(*(volatile uint64_t *)&place->sem >> 32);

@@ -10,7 +10,7 @@
 #include "encoder/base/memo.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
-#include "preload/hooks/blocked.h"
+#include "blocked.h"
 #include "symbolize/elf/modules.h"
 
 #include <errno.h>
