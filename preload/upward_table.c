@@ -2,7 +2,7 @@
 #include "upward.h"
 
 #include "preload/control/commands.h"
-#include "preload/control/met.h"
+#include "preload/life/met.h"
 #include "preload/heap/heap.h"
 #include "preload/heap/operators.h"
 #include "preload/bind/foreign.h"

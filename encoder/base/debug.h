@@ -21,7 +21,7 @@
 enum gt_rank {
     GT_RANK_CLIENT,  /* drain.c: the thread that commands the drain side */
     GT_RANK_SIDE,    /* drain.c: the thread that is the drain side */
-    GT_RANK_MET,     /* preload/control/met.c: a thread that existed before the tracer */
+    GT_RANK_MET,     /* preload/life/met.c: a thread that existed before the tracer */
     GT_RANK_KEY,     /* thread.c: the key for the ends of threads */
     GT_RANK_SIGNALS, /* signals.c: the action of a signal that the tracer uses */
     GT_RANK_SHARD,   /* registry.c: two of them in the order of their addresses */

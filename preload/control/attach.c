@@ -2,7 +2,7 @@
 #include "attach.h"
 
 #include "preload/process/attach_state.h"
-#include "met.h"
+#include "preload/life/met.h"
 #include "preload/thread/sampler.h"
 
 #include "encoder/base/futex.h"

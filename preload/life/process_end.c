@@ -10,7 +10,7 @@
 #include "encoder/drain/live.h"
 #include "encoder/drain/recording.h"
 #include "encoder/format/origin.h"
-#include "preload/control/drain_thread.h"
+#include "drain_thread.h"
 #include "preload/shared/options.h"
 #include "preload/process/process_names.h"
 #include "preload/control/report.h"

@@ -17,7 +17,7 @@
 #include "preload/bind/real.h"
 #include "preload/process/attach_state.h"
 #include "preload/control/control.h"
-#include "preload/control/drain_thread.h"
+#include "drain_thread.h"
 #include "preload/waits/hang.h"
 #include "preload/shared/options.h"
 #include "preload/process/process_names.h"

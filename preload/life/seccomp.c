@@ -17,7 +17,7 @@
 #include "encoder/base/urgent.h"
 #include "encoder/cpu/watch.h"
 #include "encoder/drain/drain.h"
-#include "preload/control/drain_thread.h"
+#include "drain_thread.h"
 #include "preload/shared/options.h"
 #include "preload/process/read_usage.h"
 #include "preload/thread/sampler.h"

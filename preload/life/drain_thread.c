@@ -1,7 +1,7 @@
 /* See drain_thread.h. */
 #include "drain_thread.h"
 
-#include "control.h"
+#include "preload/control/control.h"
 #include "met.h"
 #include "preload/shared/options.h"
 #include "preload/process/read_usage.h"
@@ -14,7 +14,7 @@
 #include "preload/heap/heap.h"
 #include "preload/bind/nursery.h"
 #include "preload/process/libc_signal.h"
-#include "preload/life/process_end.h"
+#include "process_end.h"
 #include "preload/thread/thread.h"
 #include "symbolize/symbolize.h"
 

@@ -11,7 +11,7 @@
 #include "encoder/thread/switch.h"
 #include "preload/bind/real.h"
 #include "preload/registry/park.h"
-#include "preload/life/births.h"
+#include "births.h"
 #include "preload/thread/thread.h"
 #include "preload/thread/capture.h"
 #include "preload/stacks/code_layouts.h"
