@@ -1,7 +1,7 @@
 /* The table of upward.h. No other file needs this one by name. */
 #include "upward.h"
 
-#include "preload/control/commands.h"
+#include "preload/commands/commands.h"
 #include "preload/life/met.h"
 #include "preload/heap/heap.h"
 #include "preload/heap/operators.h"

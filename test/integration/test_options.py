@@ -345,7 +345,7 @@ def test_exported_symbols_are_the_hooks():
     hooks |= set(re.findall(r"(gotrace_\w+)\(.*GOTRACE_WEAK;", (ROOT / "preload/gotrace.h").read_text()))
     hooks |= set(re.findall(r"^GT_OMP\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M)) | {"ompt_start_tool"}
     hooks |= set(re.findall(r"^GT_(?:URING|AIO)\(\w+,\s*(\w+),", tables, re.M))
-    hooks |= {"gotrace_attached", "gotrace_bind"}  # preload/control/attach.c
+    hooks |= {"gotrace_attached", "gotrace_bind"}  # preload/commands/attach.c
     nm = [line.split()[1:] for line in proc.run(["nm", "-D", "--defined-only", LIBRARY]).ok().stdout.splitlines()]
     names = [name.split("@") for kind, name in nm if kind != "A"]  # A: the versions themselves
     assert {name[0] for name in names} == hooks

@@ -6,7 +6,7 @@
 
 #include "attach.h"
 #include "preload/process/attach_state.h"
-#include "control.h"
+#include "preload/control/control.h"
 #include "preload/shared/options.h"
 #include "preload/thread/sampler.h"
 
