@@ -1,7 +1,7 @@
 /*
  * The calls that go up. A file includes only files below it (test_layers.py); what a low file needs
  * of a file above it, it calls through this table. The table is constant, so it can be used at any
- * time, and stands in upward_table.c.
+ * time, and stands in top/upward_table.c.
  */
 #pragma once
 

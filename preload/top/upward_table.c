@@ -1,5 +1,5 @@
 /* The table of upward.h. No other file needs this one by name. */
-#include "upward.h"
+#include "preload/upward.h"
 
 #include "preload/commands/commands.h"
 #include "preload/life/met.h"
@@ -8,7 +8,7 @@
 #include "preload/bind/foreign.h"
 #include "preload/waits/slice.h"
 #include "preload/life/births.h"
-#include "preload/life/inherit.h"
+#include "inherit.h"
 #include "preload/life/process_end.h"
 #include "preload/life/process_start.h"
 #include "preload/thread/capture.h"

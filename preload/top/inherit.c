@@ -1,18 +1,18 @@
 /* See inherit.h. */
 #include "inherit.h"
 
-#include "births.h"
+#include "preload/life/births.h"
 #include "preload/shared/census.h"
 #include "preload/process/fatal.h"
-#include "process_start.h"
+#include "preload/life/process_start.h"
 #include "preload/process/signals.h"
 
 #include "encoder/drain/child.h"
 #include "preload/bind/jit_names.h"
 #include "preload/process/attach_state.h"
 #include "preload/control/control.h"
-#include "drain_thread.h"
-#include "met.h"
+#include "preload/life/drain_thread.h"
+#include "preload/life/met.h"
 #include "preload/process/process_names.h"
 #include "preload/process/read_usage.h"
 #include "preload/control/report.h"
