@@ -11,6 +11,7 @@
 #include "undeclared.h"
 
 #include "encoder/base/arch/arch.h"
+#include "preload/shared/leaves.h"
 
 #include <aio.h>
 #include <dirent.h>
@@ -61,32 +62,6 @@
 
 /* Programs call deprecated functions, too, such as readdir_r. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
-enum gt_hook {
-    GT_HOOK_NONE,
-#define GT_HOOK(name, result, parameters, arguments, version) GT_HOOK_##name,
-#include "preload/tables/hooks.def"
-    GT_HOOKS_END,
-/* Leaves that stand in a stack in place of the hook of syscall(2). */
-#define GT_RAW(what, name) GT_RAW_##name,
-#define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
-#include "preload/tables/raw.def"
-    /* Python's functions, in place of those of the condition variable: stacks/gil.h. */
-    GT_LEAF_take_gil,
-    GT_LEAF_drop_gil,
-    GT_LEAF_fork, /* which has no hook: libc calls fork handlers of ours (life/fork.c) */
-/* Functions of other libraries than libc: foreign.h. */
-#define GT_OMP(how, result, name, parameters, arguments) GT_OMP_##name,
-#define GT_OMP_ASKED(result, name, parameters)
-#define GT_OMP_LEAF(id, text) GT_OMP_##id,
-#include "preload/tables/openmp.def"
-#define GT_URING(result, name, parameters, arguments) GT_ASYNC_##name,
-#define GT_AIO(result, name, parameters, arguments) GT_ASYNC_##name,
-#include "preload/tables/async.def"
-#define GT_RESOLVER(result, name, parameters, arguments) GT_RESOLVER_##name,
-#include "preload/tables/resolver.def"
-    GT_LEAVES_END,
-};
 
 struct gt_real {
 #define GT_HOOK(name, result, parameters, arguments, version) __typeof__(&name) name;
@@ -151,12 +126,6 @@ int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
  * gt_real_find_code, which the constructor calls. */
 void gt_real_find_code(void);
 enum gt_hook gt_real_around(uintptr_t pc);
-
-/* The name of a hook or another leaf. */
-const char *gt_real_name(enum gt_hook hook);
-
-/* A hash of the names and numbers of all leaves, to compare two builds. */
-uint64_t gt_real_names(void);
 
 /* GT_KEEP_ERRNO restores errno at the end of the block. */
 static inline void gt_errno_restore(const int *saved)

@@ -10,8 +10,8 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/drain/frames.h"
 #include "encoder/thread/strings.h"
+#include "encoder/thread/writer.h"
 #include "preload/process/process_names.h"
-#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /*
- * The names of hooks and other leaves, which stand in stacks as numbers. The gotrace command is
- * built with this table, too.
+ * See leaves.h.
  *
  * Offsets take the place of pointers: the loader would have to write each pointer in each process.
  */
-#include "preload/bind/real.h"
+#include "leaves.h"
 
 #include "encoder/base/hash.h"
 

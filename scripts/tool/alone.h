@@ -1,12 +1,12 @@
 /*
- * Asks a program that has a single thread, through its memory: see preload/control/control.h. The
+ * Asks a program that has a single thread, through its memory: see preload/shared/control_page.h. The
  * command follows no address that it reads there, with one exception: it writes 1 to the address
  * that the page's `attend` gives.
  */
 #pragma once
 
 #include "encoder/drain/drain.h"
-#include "preload/control/control.h"
+#include "preload/shared/control_page.h"
 
 #include <stdio.h>
 #include <sys/types.h>

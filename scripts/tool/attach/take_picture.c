@@ -6,8 +6,8 @@
 
 #include "encoder/format/format.h"
 #include "encoder/read/need.h"
-#include "preload/registry/owner.h"
-#include "preload/bind/real.h"
+#include "preload/shared/lock_kind.h"
+#include "preload/shared/leaves.h"
 
 #include <string.h>
 

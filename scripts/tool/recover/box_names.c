@@ -3,7 +3,7 @@
 
 #include "encoder/base/strbuf.h"
 #include "encoder/read/need.h"
-#include "preload/bind/real.h"
+#include "preload/shared/leaves.h"
 #include "symbolize/phrases.h"
 #include "symbolize/symbolize.h"
 

@@ -13,7 +13,7 @@
 #include "encoder/thread/strings.h"
 #include "encoder/thread/texts.h"
 #include "encoder/thread/writer.h"
-#include "preload/bind/real.h"
+#include "preload/shared/leaves.h"
 
 #include <errno.h>
 #include <fcntl.h>

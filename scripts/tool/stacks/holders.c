@@ -17,7 +17,7 @@
 #include "python.h"
 
 #include "encoder/base/glibc.h"
-#include "preload/control/control.h"
+#include "preload/shared/control_page.h"
 
 #include <string.h>
 
