@@ -2,11 +2,12 @@
 #include "timeout.h"
 
 #include "encoder/base/clock.h"
-#include "preload/thread/thread.h"
 #include "preload/stacks/code_layouts.h"
+#include "preload/thread/thread.h"
 
 /* Linux's timer slack, for threads that did not choose another: prctl(2). */
 enum { SLACK_NS = 50000, HOUR_S = 3600 };
+#define HOUR_NS (HOUR_S * INT64_C(1000000000))
 
 /*
  * Copies a time of the program's if it can be read and is valid. The page of our own frame can be
@@ -57,24 +58,32 @@ struct gt_timeout gt_timeout_at(clockid_t clock, const struct timespec *time)
     return timeout;
 }
 
+/* How long the timeout is ahead; negative: how long it has been over. A time further away than an
+ * hour is more than an hour. false: not known. */
+static bool read_left(const struct gt_timeout *timeout, int64_t *ns)
+{
+    enum { FAR_S = HOUR_S + 2 };
+    struct timespec now;
+    if (!timeout->until.tv_sec || gt_clock_read(timeout->clock, &now) != 0)
+        return false;
+    int64_t s = timeout->until.tv_sec - now.tv_sec;
+    s = s > FAR_S ? FAR_S : s < -FAR_S ? -FAR_S : s;
+    *ns = s * 1000000000 + timeout->until.tv_nsec - now.tv_nsec;
+    return true;
+}
+
 static uint64_t over_at(const struct gt_timeout *timeout)
 {
-    struct timespec now;
-    if (!timeout->until.tv_sec || gt_clock_read(timeout->clock, &now) != 0 ||
-        now.tv_sec < timeout->until.tv_sec || now.tv_sec - timeout->until.tv_sec > HOUR_S)
+    int64_t left;
+    if (!read_left(timeout, &left) || -left <= SLACK_NS || -left > HOUR_NS)
         return 0;
-    int64_t s = now.tv_sec - timeout->until.tv_sec;
-    int64_t late = s * 1000000000 + now.tv_nsec - timeout->until.tv_nsec;
-    return late > SLACK_NS ? gt_clock_now() - gt_clock_units((uint64_t)late - SLACK_NS) : 0;
+    return gt_clock_now() - gt_clock_units((uint64_t)-left - SLACK_NS);
 }
 
 bool gt_timeout_is_ahead(const struct gt_timeout *timeout)
 {
-    const struct timespec *until = &timeout->until;
-    struct timespec now;
-    return until->tv_sec > 0 && gt_clock_read(timeout->clock, &now) == 0 &&
-           (until->tv_sec > now.tv_sec ||
-            (until->tv_sec == now.tv_sec && until->tv_nsec > now.tv_nsec));
+    int64_t left;
+    return read_left(timeout, &left) && left > 0;
 }
 
 /* When a wait or call that begins at `since` is over, if its timeout was over before. */
@@ -85,12 +94,9 @@ static uint64_t at_once(uint64_t since)
 
 static uint64_t due_at(const struct gt_timeout *timeout, uint64_t since)
 {
-    struct timespec now;
-    if (!timeout->until.tv_sec || gt_clock_read(timeout->clock, &now) != 0 ||
-        timeout->until.tv_sec - now.tv_sec > HOUR_S)
+    int64_t left;
+    if (!read_left(timeout, &left) || left > HOUR_NS)
         return 0;
-    int64_t s = timeout->until.tv_sec - now.tv_sec;
-    int64_t left = s < -1 ? 0 : s * 1000000000 + timeout->until.tv_nsec - now.tv_nsec;
     return left > 0 ? gt_clock_now() + gt_clock_units((uint64_t)left + SLACK_NS) : at_once(since);
 }
 
