@@ -5,16 +5,16 @@
 #include "commands.h"
 
 #include "attach.h"
-#include "preload/process/attach_state.h"
-#include "preload/control/control.h"
-#include "preload/shared/options.h"
-#include "preload/thread/sampler.h"
 
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
 #include "preload/bind/exported.h"
+#include "preload/control/control.h"
 #include "preload/heap/heap.h"
 #include "preload/life/process_start.h"
+#include "preload/process/attach_state.h"
+#include "preload/shared/options.h"
+#include "preload/thread/sampler.h"
 #include "preload/thread/thread.h"
 
 /* Prepares for CPU samples. hz: the rate, rewritten in digits. text: where samples are possible, if
@@ -64,8 +64,7 @@ static int command(enum gt_drain_command what, const char *path)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return gt_recording() ? EBUSY : ESHUTDOWN;
-    GT_KEEP_ERRNO;
-    GT_HEAP_OWN(own);
+    GT_OWN_WORK(own);
     int r = -gt_drain_command(what, path);
     gt_thread_leave(t);
     return r;

@@ -1,17 +1,17 @@
 /* See process_relief.h. */
 #include "process_relief.h"
 
-#include "preload/process/process_state.h"
+#include "control.h"
 
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
-#include "control.h"
-#include "preload/process/process_names.h"
-#include "preload/thread/heap_slots.h"
 #include "preload/bind/nursery.h"
+#include "preload/process/process_names.h"
+#include "preload/process/process_state.h"
 #include "preload/thread/capture.h"
+#include "preload/thread/heap_slots.h"
 
 bool gt_process_is_anywhere(struct gt_thread *t)
 {
@@ -25,16 +25,14 @@ static void serve_unfollowed(void)
     atomic_fetch_and(&gt_drain_unattended, ~(uint32_t)GT_UNATTENDED_WORK);
     if (atomic_load(&gt_process.ended) || atomic_exchange(&gt_process.serving, 1))
         return;
-    GT_KEEP_ERRNO;
-    GT_HEAP_OWN(own);
+    GT_OWN_WORK(own);
     gt_control_serve();
     atomic_store(&gt_process.serving, 0);
 }
 
 void gt_process_act(struct gt_thread *t, void (*what)(struct gt_thread *t))
 {
-    GT_KEEP_ERRNO;
-    GT_HEAP_OWN(own);
+    GT_OWN_WORK(own);
     gt_nursery_only = true;
     what(t);
     gt_nursery_only = false;

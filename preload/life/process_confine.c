@@ -1,19 +1,19 @@
 /* See process_confine.h. */
 #include "process_confine.h"
 
-#include "preload/shared/descent.h"
 #include "process_end.h"
 #include "process_start.h"
-#include "preload/process/process_state.h"
 
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
 #include "preload/bind/real.h"
 #include "preload/control/control.h"
-#include "preload/shared/options.h"
-#include "preload/process/process_names.h"
-#include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
+#include "preload/process/process_names.h"
+#include "preload/process/process_state.h"
+#include "preload/shared/descent.h"
+#include "preload/shared/options.h"
+#include "preload/thread/sampler.h"
 
 static void command(enum gt_drain_command what)
 {
@@ -29,8 +29,7 @@ void gt_process_confines(bool all)
     /* The drain thread keeps its access to files, unless all threads lose theirs. */
     if ((gt_drain_is_threaded() && !all) || gt_process_has_ended())
         return;
-    GT_KEEP_ERRNO;
-    GT_HEAP_OWN(own);
+    GT_OWN_WORK(own);
     gt_names_confine();
     if (!gt_recording())
         gt_process_begin(gt_options.manual); /* not possible later, when it makes a thread */
@@ -41,8 +40,7 @@ void gt_process_await_drain(void)
 {
     if (!gt_drain_is_threaded() || gt_process_has_ended())
         return;
-    GT_KEEP_ERRNO;
-    GT_HEAP_OWN(own);
+    GT_OWN_WORK(own);
     command(GT_DRAIN_PASS);
 }
 

@@ -64,3 +64,8 @@ void gt_heap_own_end(struct gt_heap_slot **before);
 #define GT_HEAP_OWN(name)                                                         \
     __attribute__((cleanup(gt_heap_own_end), unused)) struct gt_heap_slot *name = \
         gt_heap_own_begin()
+
+/* Until the end of the block a thread of the program does work of ours: it keeps errno, too. */
+#define GT_OWN_WORK(name) \
+    GT_KEEP_ERRNO;        \
+    GT_HEAP_OWN(name)
