@@ -22,16 +22,8 @@ extern const struct gt_upward {
     struct gt_thread *(*appear)(void);
     /* thread.h: the caller runs on another stack than t was last seen on. See births.h. */
     struct gt_thread *(*elsewhere)(struct gt_thread *t);
-    /* births.c: the last thread has ended: `last` is true. */
-    void (*ended)(bool last);
     /* fork.c: the calling process is a forked child that is to be followed. */
     void (*inherit)(void);
-    /* fork.c: the caller has forked, and did nothing else since that time of the trace. */
-    void (*forked)(uint64_t since);
     /* control.c: executes a command. See commands.h. */
     int (*execute)(uint32_t command, char *path, char *text, bool alone);
-#ifdef GT_DEBUG
-    /* thread.c: see gt_capture_in_handler. */
-    bool (*in_handler)(struct gt_thread *t);
-#endif
 } gt_upward;

@@ -1,16 +1,48 @@
 /* See foreign.h. */
 #include "foreign.h"
 
+#include "elf_bind.h"
+
 #include "encoder/base/arena.h"
 #include "encoder/base/sparse.h"
-#include "elf_bind.h"
 #include "symbolize/elf/elf_names.h"
 
 #include <string.h>
 
-extern struct gt_foreign gt_gomp, gt_uring, gt_aio, gt_resolver;
+static const char *const of_gomp[] = {
+#define GT_OMP(how, result, name, parameters, arguments) #name,
+#define GT_OMP_ASKED(result, name, parameters) #name,
+#define GT_OMP_LEAF(id, text)
+#include "preload/tables/openmp.def"
+};
+
+static const char *const of_uring[] = {
+#define GT_URING(result, name, parameters, arguments) #name,
+#define GT_AIO(result, name, parameters, arguments)
+#include "preload/tables/async.def"
+};
+
+static const char *const of_aio[] = {
+#define GT_URING(result, name, parameters, arguments)
+#define GT_AIO(result, name, parameters, arguments) #name,
+#include "preload/tables/async.def"
+};
+
+static const char *const of_resolver[] = {
+#define GT_RESOLVER(result, name, parameters, arguments) #name,
+#include "preload/tables/resolver.def"
+};
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+_Static_assert(LENGTH(of_gomp) < GT_FOREIGN_NAMES_MAX, "room for the mark, too");
+
+struct gt_foreign gt_gomp = {of_gomp, LENGTH(of_gomp), .mark = "__kmpc_fork_call"};
+struct gt_foreign gt_uring = {of_uring, LENGTH(of_uring)};
+struct gt_foreign gt_aio = {of_aio, LENGTH(of_aio)};
+struct gt_foreign gt_resolver = {of_resolver, LENGTH(of_resolver)};
+
 static struct gt_foreign *const libraries[] = {&gt_gomp, &gt_uring, &gt_aio, &gt_resolver};
-enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+enum { LIBRARIES = LENGTH(libraries) };
 
 static struct gt_arena arena;
 static const ElfW(Dyn) * last_at_start; /* of the modules loaded when the program began */

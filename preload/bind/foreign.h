@@ -31,6 +31,10 @@ struct gt_foreign {
     _Atomic(struct gt_foreign_user *) all;
 };
 
+/* The libraries. The names of each stand in the order of its table: openmp.def, async.def,
+ * resolver.def. */
+extern struct gt_foreign gt_gomp, gt_uring, gt_aio, gt_resolver;
+
 void *const *gt_foreign_find(struct gt_foreign *lib, const void *caller);
 
 /*

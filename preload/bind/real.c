@@ -1,13 +1,14 @@
 /* See real.h. */
 #include "real.h"
 
+#include "foreign.h"
+#include "nursery.h"
+#include "sanitizer.h"
+
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
 #include "encoder/base/sparse.h"
-#include "nursery.h"
-#include "sanitizer.h"
-#include "foreign.h"
 #include "preload/upward.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/libc_names.h"
@@ -415,7 +416,10 @@ void gt_real_resolve(void)
     find_jump_and_clock();
     gt_glibc_init();
     const char *names[GT_UPWARD_HIDE_MAX + OPTIONAL];
-    hide(names, atomic_exchange(&found, true) ? 0 : gt_upward.resolved(names));
+    bool first = !atomic_exchange(&found, true);
+    if (first)
+        gt_foreign_init();
+    hide(names, first ? gt_upward.resolved(names) : 0);
     atomic_store(&resolved, true);
 }
 

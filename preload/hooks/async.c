@@ -17,21 +17,6 @@ struct aio {
 #include "preload/tables/async.def"
 };
 
-static const char *const of_uring[] = {
-#define GT_URING(result, name, parameters, arguments) #name,
-#define GT_AIO(result, name, parameters, arguments)
-#include "preload/tables/async.def"
-};
-
-static const char *const of_aio[] = {
-#define GT_URING(result, name, parameters, arguments)
-#define GT_AIO(result, name, parameters, arguments) #name,
-#include "preload/tables/async.def"
-};
-
-struct gt_foreign gt_uring = {.names = of_uring, .n = sizeof of_uring / sizeof *of_uring};
-struct gt_foreign gt_aio = {.names = of_aio, .n = sizeof of_aio / sizeof *of_aio};
-
 #define CALL(library, result, name, parameters, arguments)                           \
     GT_EXPORT result name parameters                                                 \
     {                                                                                \

@@ -2,11 +2,11 @@
  * OpenMP of gcc. libgomp makes its futex calls itself, so no hook sees them: all we see of it are
  * the program's calls of libgomp.
  */
-#include "preload/bind/foreign.h"
 #include "openmp.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/sparse.h"
+#include "preload/bind/foreign.h"
 #include "preload/thread/thread.h"
 
 /* The real functions, for each caller: see foreign.h. */
@@ -17,17 +17,6 @@ struct functions {
 #include "preload/tables/openmp.def"
     void (*__kmpc_fork_call)(void); /* the mark of LLVM's library, which has these functions, too */
 };
-
-static const char *const names[] = {
-#define GT_OMP(how, result, name, parameters, arguments) #name,
-#define GT_OMP_ASKED(result, name, parameters) #name,
-#define GT_OMP_LEAF(id, text)
-#include "preload/tables/openmp.def"
-};
-enum { NAMES = sizeof names / sizeof *names };
-_Static_assert(NAMES < (int)GT_FOREIGN_NAMES_MAX, "room for the mark, too");
-
-struct gt_foreign gt_gomp = {.names = names, .n = NAMES, .mark = "__kmpc_fork_call"};
 
 #define REAL() ((const struct functions *)gt_foreign_of(&gt_gomp, GT_CALLER()))
 

@@ -10,13 +10,6 @@ struct library {
 #include "preload/tables/resolver.def"
 };
 
-static const char *const names[] = {
-#define GT_RESOLVER(result, name, parameters, arguments) #name,
-#include "preload/tables/resolver.def"
-};
-
-struct gt_foreign gt_resolver = {.names = names, .n = sizeof names / sizeof *names};
-
 #define GT_RESOLVER(result, name, parameters, arguments)                            \
     GT_EXPORT result name parameters                                                \
     {                                                                               \

@@ -2,18 +2,18 @@
 #include "births.h"
 
 #include "fork.h"
+#include "process_end.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/sparse.h"
 #include "encoder/format/origin.h"
 #include "encoder/thread/events.h"
-#include "preload/process/attach_state.h"
-#include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
-#include "preload/waits/wait.h"
+#include "preload/process/attach_state.h"
 #include "preload/thread/capture.h"
-#include "preload/upward.h"
+#include "preload/thread/sampler.h"
+#include "preload/waits/wait.h"
 
 #include <sys/stat.h>
 
@@ -215,39 +215,57 @@ void gt_thread_begin(struct gt_thread *t)
     gt_thread_leave(t);
 }
 
-struct gt_thread *gt_thread_appear(void)
+/* From here on t's thread, the caller, writes for itself. */
+static void follow(struct gt_thread *t)
 {
-    struct gt_thread *t = gt_thread_new();
-    if (!t)
-        return NULL;
-    t->inside = 1;
-    adopt(t, number_by_kernel());
     set_key(t);
     gt_sampler_thread_begin(t, false);
-    struct gt_stack *routine = gt_capture_bottom(t);
+}
+
+static void settle_and_follow(struct gt_thread *t)
+{
+    settle(t);
+    follow(t);
+}
+
+/*
+ * Makes the thread of t appear, whose creation was not seen. t: NULL: no memory. become: makes the
+ * caller that thread, whose stack then says the routine; NULL: it is another thread.
+ */
+static struct gt_thread *appear(struct gt_thread *t, uint32_t tid,
+                                void (*become)(struct gt_thread *t), struct gt_stack *routine)
+{
+    if (!t)
+        return NULL;
+    t->inside = become != NULL;
+    t->w.m = tid;
+    t->w.last = gt_clock_now();
+    if (become) {
+        become(t);
+        routine = gt_capture_bottom(t);
+    }
     if (gt_writer_pin(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_unpin(&t->w);
     }
-    t->w.may_lose = true;
+    t->w.may_lose = become != NULL;
     return t;
+}
+
+struct gt_thread *gt_thread_appear(void)
+{
+    return appear(gt_thread_new(), number_by_kernel(), settle_and_follow, NULL);
 }
 
 struct gt_thread *gt_thread_meet(uint32_t tid, pthread_t self, struct gt_stack *routine,
                                  struct gt_string *label)
 {
     struct gt_thread *t = gt_thread_new();
-    if (!t)
-        return NULL;
-    t->self = self;
-    t->w.m = tid;
-    t->w.last = gt_clock_now();
-    t->w.label = label;
-    if (gt_writer_pin(&t->w)) {
-        gt_ev_thread_appear(&t->w, routine);
-        gt_writer_unpin(&t->w);
+    if (t) {
+        t->self = self;
+        t->w.label = label;
     }
-    return t;
+    return appear(t, tid, NULL, routine);
 }
 
 void gt_thread_become(struct gt_thread *t)
@@ -258,8 +276,7 @@ void gt_thread_become(struct gt_thread *t)
 
 void gt_thread_became(struct gt_thread *t)
 {
-    set_key(t);
-    gt_sampler_thread_begin(t, false);
+    follow(t);
     t->w.may_lose = true;
 }
 
@@ -288,28 +305,22 @@ static struct gt_thread *find_cloned(uint32_t tid)
     return t;
 }
 
-/* Makes a thread without libc state of its own appear. Nothing reports its end: it falls silent. */
-static struct gt_thread *clone_appear(uint32_t tid)
+static void list_cloned(struct gt_thread *t)
 {
-    struct gt_thread *t = thread_alloc();
-    if (!t)
-        return NULL;
-    t->inside = 1;
     gt_trail_begin(&t->trail, 0);
-    t->w.m = tid;
-    t->w.last = gt_clock_now();
     t->next = atomic_load_explicit(&threads.cloned, memory_order_relaxed);
     /* release: pairs with find_cloned */
     while (!atomic_compare_exchange_weak_explicit(&threads.cloned, &t->next, t,
                                                   memory_order_release, memory_order_relaxed))
         ;
-    struct gt_stack *routine = gt_capture_bottom(t);
-    if (gt_writer_pin(&t->w)) {
-        gt_ev_thread_appear(&t->w, routine);
-        gt_writer_unpin(&t->w);
-    }
-    t->w.may_lose = true;
-    t->inside = 0;
+}
+
+/* Makes a thread without libc state of its own appear. Nothing reports its end: it falls silent. */
+static struct gt_thread *clone_appear(uint32_t tid)
+{
+    struct gt_thread *t = appear(thread_alloc(), tid, list_cloned, NULL);
+    if (t)
+        t->inside = 0;
     return t;
 }
 
@@ -338,7 +349,7 @@ void gt_thread_exit(void)
     struct gt_thread *t = gt_self;
     gt_wait_note_jump(); /* leaves the call that a signal handler of the thread interrupted */
     if (gt_recording() && t && t != &gt_nobody && t->w.m == number_by_kernel() && thread_end(t))
-        gt_upward.ended(true);
+        gt_process_end(true);
 }
 
 /*
@@ -354,7 +365,7 @@ static void key_destructor(void *arg)
         return;
     bool again = gt_keys_have_destructors && ++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS;
     if ((!again || !set_key(t)) && thread_end(t))
-        gt_upward.ended(true);
+        gt_process_end(true);
 }
 
 /* Runs after the destructors of all other thread_local objects of the thread, and before those of
@@ -362,7 +373,7 @@ static void key_destructor(void *arg)
 static void local_destructor(void *arg)
 {
     if (gt_self == arg && thread_end(arg))
-        gt_upward.ended(true);
+        gt_process_end(true);
 }
 
 bool gt_thread_give_key(void)

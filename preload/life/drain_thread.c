@@ -1,20 +1,21 @@
 /* See drain_thread.h. */
 #include "drain_thread.h"
 
-#include "preload/control/control.h"
 #include "met.h"
-#include "preload/shared/options.h"
-#include "preload/process/read_usage.h"
+#include "process_end.h"
 
 #include "encoder/base/file.h"
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
-#include "preload/bind/real.h"
-#include "preload/heap/heap.h"
 #include "preload/bind/nursery.h"
+#include "preload/bind/real.h"
+#include "preload/control/control.h"
+#include "preload/heap/heap.h"
 #include "preload/process/libc_signal.h"
-#include "process_end.h"
+#include "preload/process/process_state.h"
+#include "preload/process/read_usage.h"
+#include "preload/shared/options.h"
 #include "preload/thread/thread.h"
 #include "symbolize/symbolize.h"
 
@@ -23,7 +24,6 @@
 #include <sys/statfs.h>
 
 static struct {
-    _Atomic uint32_t tid; /* the kernel clears it at the thread's end (set_tid_address) */
     unsigned long cpus[128];
     long cpus_size; /* size of the mask in bytes; negative: the mask does not fit */
 } drain_thread;
@@ -104,7 +104,8 @@ static bool unshare_descriptors(void)
 
 static void *run(void *unused)
 {
-    atomic_store(&drain_thread.tid, (uint32_t)gt_syscall(SYS_set_tid_address, &drain_thread.tid));
+    uint32_t tid = (uint32_t)gt_syscall(SYS_set_tid_address, &gt_process.drain_tid);
+    atomic_store(&gt_process.drain_tid, tid);
     gt_thread_ignore();
     gt_nursery_only = true;
     gt_heap_own_begin();
@@ -161,19 +162,4 @@ bool gt_drain_thread_is_last(void)
     return gt_stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
            gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program) < 0 &&
            errno == ENOENT;
-}
-
-void gt_drain_thread_await_end(void)
-{
-    enum { SLICES = 10 };
-    static const struct timespec slice = {0, 1000000000 / SLICES};
-    uint32_t tid;
-    /* Not FUTEX_PRIVATE: the kernel's wake-up at the end of a thread is not private. */
-    for (int i = 0; i < SLICES && (tid = atomic_load(&drain_thread.tid)) != 0; i++)
-        gt_syscall(SYS_futex, &drain_thread.tid, FUTEX_WAIT, tid, &slice);
-}
-
-void gt_drain_thread_after_fork(void)
-{
-    atomic_store(&drain_thread.tid, 0);
 }

@@ -16,9 +16,3 @@ void gt_drain_thread_forbid_fstatfs(void);
 
 /* Whether the calling drain thread is the last thread of the process. */
 bool gt_drain_thread_is_last(void);
-
-/* Waits until the drain thread no longer exists for libc and the kernel, 1 s at most. Called after
- * gt_drain_finish. */
-void gt_drain_thread_await_end(void);
-
-void gt_drain_thread_after_fork(void);

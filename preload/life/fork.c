@@ -1,14 +1,14 @@
 /* See fork.h. */
 #include "fork.h"
 
-#include "preload/process/process_state.h"
-
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/log.h"
 #include "preload/bind/real.h"
+#include "preload/process/process_state.h"
 #include "preload/upward.h"
+#include "preload/waits/slice.h"
 #include "symbolize/elf/modules.h"
 #include "symbolize/symbolize.h"
 
@@ -91,7 +91,7 @@ static void after_libc_forked(void)
     }
     gt_fork_end(held_over_fork);
     held_over_fork = 0;
-    gt_upward.forked(since);
+    gt_slice_of_fork(since);
     since = 0; /* this handler may be called without the other one: attached in the middle */
 }
 

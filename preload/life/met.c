@@ -1,8 +1,7 @@
 /* See met.h. */
 #include "met.h"
 
-#include "preload/shared/options.h"
-#include "preload/process/read_usage.h"
+#include "births.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/strbuf.h"
@@ -10,11 +9,12 @@
 #include "encoder/thread/events.h"
 #include "encoder/thread/switch.h"
 #include "preload/bind/real.h"
+#include "preload/process/read_usage.h"
 #include "preload/registry/park.h"
-#include "births.h"
-#include "preload/thread/thread.h"
-#include "preload/thread/capture.h"
+#include "preload/shared/options.h"
 #include "preload/stacks/code_layouts.h"
+#include "preload/thread/capture.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 /* A met thread. The drain thread and the met thread itself use it in turn, under the lock. */

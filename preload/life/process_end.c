@@ -1,23 +1,21 @@
 /* See process_end.h. */
 #include "process_end.h"
 
-#include "preload/shared/census.h"
-#include "preload/control/process_relief.h"
-#include "preload/process/process_state.h"
-
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/live.h"
 #include "encoder/drain/recording.h"
 #include "encoder/format/origin.h"
-#include "drain_thread.h"
-#include "preload/shared/options.h"
-#include "preload/process/process_names.h"
+#include "preload/bind/nursery.h"
+#include "preload/control/process_relief.h"
 #include "preload/control/report.h"
 #include "preload/heap/heap.h"
-#include "preload/bind/nursery.h"
-#include "preload/waits/file_locks.h"
+#include "preload/process/process_names.h"
+#include "preload/process/process_state.h"
+#include "preload/shared/census.h"
+#include "preload/shared/options.h"
 #include "preload/thread/capture.h"
+#include "preload/waits/file_locks.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/symbolize.h"
 
@@ -52,6 +50,17 @@ static void hold_until_gone(void)
     gt_process.leaves_latest = gt_clock_monotonic_raw() + GT_PROCESS_LATEST_NS;
     hold_for(GT_PROCESS_LEAVES_NS);
     atomic_store(&gt_process.leaver, self);
+}
+
+/* Waits until the drain thread no longer exists for libc and the kernel, 1 s at most. */
+static void await_drain_thread_end(void)
+{
+    enum { SLICES = 10 };
+    static const struct timespec slice = {0, 1000000000 / SLICES};
+    uint32_t tid;
+    /* Not FUTEX_PRIVATE: the kernel's wake-up at the end of a thread is not private. */
+    for (int i = 0; i < SLICES && (tid = atomic_load(&gt_process.drain_tid)) != 0; i++)
+        gt_syscall(SYS_futex, &gt_process.drain_tid, FUTEX_WAIT, tid, &slice);
 }
 
 void gt_process_end(bool last)
@@ -92,7 +101,7 @@ void gt_process_end(bool last)
                     (unsigned long long)gt_options.max_processes, refused);
     gt_log_let_go();
     if (last)
-        gt_drain_thread_await_end();
+        await_drain_thread_end();
 }
 
 /* Whether exit(3) is among the callers of the current hook. */

@@ -2,39 +2,39 @@
 #include "process_start.h"
 
 #include "births.h"
-#include "preload/shared/census.h"
-#include "preload/shared/descent.h"
-#include "preload/process/fatal.h"
+#include "drain_thread.h"
 #include "fork.h"
 #include "process_end.h"
-#include "preload/process/process_state.h"
-#include "preload/process/signals.h"
 
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/live.h"
+#include "preload/bind/nursery.h"
 #include "preload/bind/real.h"
-#include "preload/process/attach_state.h"
+#include "preload/bind/sanitizer.h"
 #include "preload/control/control.h"
-#include "drain_thread.h"
-#include "preload/waits/hang.h"
-#include "preload/shared/options.h"
-#include "preload/process/process_names.h"
-#include "preload/process/read_usage.h"
 #include "preload/control/report.h"
-#include "preload/thread/sampler.h"
 #include "preload/heap/gc.h"
 #include "preload/heap/heap.h"
-#include "preload/bind/nursery.h"
-#include "preload/bind/sanitizer.h"
+#include "preload/process/attach_state.h"
+#include "preload/process/fatal.h"
+#include "preload/process/process_names.h"
+#include "preload/process/process_state.h"
+#include "preload/process/read_usage.h"
+#include "preload/process/signals.h"
+#include "preload/registry/contention.h"
+#include "preload/shared/census.h"
+#include "preload/shared/descent.h"
+#include "preload/shared/options.h"
+#include "preload/stacks/python_stack.h"
+#include "preload/thread/capture.h"
+#include "preload/thread/sampler.h"
 #include "preload/waits/blocked.h"
 #include "preload/waits/brief.h"
-#include "preload/registry/contention.h"
+#include "preload/waits/hang.h"
 #include "preload/waits/signalled.h"
 #include "preload/waits/wait.h"
-#include "preload/thread/capture.h"
-#include "preload/stacks/python_stack.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
 #include "symbolize/symbolize.h"
@@ -188,8 +188,7 @@ void gt_process_second_thread(void)
     uint32_t no = 0;
     if (!atomic_compare_exchange_strong(&gt_process.drain_started, &no, GT_DRAIN_WITH_THREAD))
         return;
-    GT_KEEP_ERRNO;
-    GT_HEAP_OWN(own);
+    GT_OWN_WORK(own);
     bool before = gt_nursery_only;
     gt_nursery_only = true; /* a signal handler may be what makes a thread known */
     if (!gt_recording())
@@ -209,6 +208,7 @@ void gt_process_after_fork(void)
     gt_process.root = false;
     gt_process.descendant = true;
     gt_process.drain_started = gt_process.ended = gt_process.serving = gt_process.execs = 0;
+    gt_process.drain_tid = 0; /* no thread waits for its end */
     gt_process.holds_until = 0;
     gt_process.leaver = 0;
     gt_process.dying = false;

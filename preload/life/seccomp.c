@@ -5,10 +5,8 @@
  */
 #include "seccomp.h"
 
-#include "preload/process/fatal.h"
+#include "drain_thread.h"
 #include "process_confine.h"
-#include "preload/control/process_relief.h"
-#include "preload/process/process_state.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/glibc.h"
@@ -17,13 +15,15 @@
 #include "encoder/base/urgent.h"
 #include "encoder/cpu/watch.h"
 #include "encoder/drain/drain.h"
-#include "drain_thread.h"
-#include "preload/shared/options.h"
-#include "preload/process/read_usage.h"
-#include "preload/thread/sampler.h"
 #include "preload/bind/file_lock_names.h"
-#include "preload/waits/channels.h"
+#include "preload/control/process_relief.h"
+#include "preload/process/fatal.h"
+#include "preload/process/process_state.h"
+#include "preload/process/read_usage.h"
+#include "preload/shared/options.h"
 #include "preload/stacks/code_layouts.h"
+#include "preload/thread/sampler.h"
+#include "preload/waits/channels.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

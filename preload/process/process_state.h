@@ -25,6 +25,7 @@ extern struct gt_process {
     _Atomic bool abandons_children; /* children are not followed, whatever the options say */
     bool exiting;                   /* exit(3) is under way, as far as we know */
     _Atomic uint32_t drain_started; /* enum gt_drain_started; 0: needed none so far */
+    _Atomic uint32_t drain_tid;     /* the kernel clears it at the thread's end (set_tid_address) */
     _Atomic uint32_t ended;
     _Atomic uint32_t serving;     /* see serve_unfollowed */
     _Atomic uint32_t execs;       /* TID of the thread that is about to exec */

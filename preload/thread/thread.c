@@ -1,6 +1,8 @@
 /* See thread.h. */
 #include "thread.h"
 
+#include "capture.h"
+
 #include "encoder/base/file.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/real.h"
@@ -68,6 +70,6 @@ void gt_thread_go_on(struct gt_thread *t)
 #ifdef GT_DEBUG
 bool gt_thread_is_interrupted(struct gt_thread *t)
 {
-    return t->inside == GT_INSIDE_FOR_GOOD || t->stuck || t->w.jumped || gt_upward.in_handler(t);
+    return t->inside == GT_INSIDE_FOR_GOOD || t->stuck || t->w.jumped || gt_capture_in_handler(t);
 }
 #endif

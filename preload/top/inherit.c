@@ -1,31 +1,29 @@
 /* See inherit.h. */
 #include "inherit.h"
 
-#include "preload/life/births.h"
-#include "preload/shared/census.h"
-#include "preload/process/fatal.h"
-#include "preload/life/process_start.h"
-#include "preload/process/signals.h"
-
 #include "encoder/drain/child.h"
 #include "preload/bind/jit_names.h"
-#include "preload/process/attach_state.h"
 #include "preload/control/control.h"
-#include "preload/life/drain_thread.h"
-#include "preload/life/met.h"
-#include "preload/process/process_names.h"
-#include "preload/process/read_usage.h"
 #include "preload/control/report.h"
-#include "preload/thread/sampler.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/annotate.h"
-#include "preload/waits/brief.h"
+#include "preload/life/births.h"
+#include "preload/life/met.h"
+#include "preload/life/process_start.h"
+#include "preload/process/attach_state.h"
+#include "preload/process/fatal.h"
+#include "preload/process/process_names.h"
+#include "preload/process/read_usage.h"
+#include "preload/process/signals.h"
 #include "preload/registry/contention.h"
+#include "preload/registry/registry.h"
+#include "preload/shared/census.h"
+#include "preload/stacks/python_stack.h"
+#include "preload/thread/sampler.h"
+#include "preload/waits/brief.h"
 #include "preload/waits/file_locks.h"
 #include "preload/waits/futex_any.h"
-#include "preload/registry/registry.h"
 #include "preload/waits/signalled.h"
-#include "preload/stacks/python_stack.h"
 #include "symbolize/elf/modules.h"
 
 /* Turns the state inherited from the parent into the child's: each entry after those it needs. */
@@ -37,8 +35,7 @@ static void (*const state[])(void) = {
     /* The drain thread is not in the child. The control page is: buffers sleep on it, so it goes
      * first. */
     gt_control_after_fork,
-    gt_drain_thread_after_fork, /* no thread waits for the drain thread's end */
-    gt_encoder_after_fork,      /* a table of its own */
+    gt_encoder_after_fork, /* a table of its own */
 
     gt_met_after_fork,        /* no thread has yet to be met */
     gt_registry_after_fork,   /* no thread waits */

@@ -1,21 +1,16 @@
 /* The table of upward.h. No other file needs this one by name. */
-#include "preload/upward.h"
+#include "inherit.h"
 
 #include "preload/commands/commands.h"
-#include "preload/life/met.h"
 #include "preload/heap/heap.h"
 #include "preload/heap/operators.h"
-#include "preload/bind/foreign.h"
-#include "preload/waits/slice.h"
 #include "preload/life/births.h"
-#include "inherit.h"
-#include "preload/life/process_end.h"
+#include "preload/life/met.h"
 #include "preload/life/process_start.h"
-#include "preload/thread/capture.h"
+#include "preload/upward.h"
 
 static int resolved(const char *hide[GT_UPWARD_HIDE_MAX])
 {
-    gt_foreign_init();
     gt_heap_resolved();
     return gt_operators_resolve(hide);
 }
@@ -34,11 +29,6 @@ const struct gt_upward gt_upward = {
     .free = gt_heap_free,
     .appear = appear,
     .elsewhere = gt_thread_elsewhere,
-    .ended = gt_process_end,
     .inherit = gt_inherit,
-    .forked = gt_slice_of_fork,
     .execute = gt_command_execute,
-#ifdef GT_DEBUG
-    .in_handler = gt_capture_in_handler,
-#endif
 };
