@@ -75,7 +75,7 @@ MUTANTS = {
 
 def build(copy, hook):
     _, name, old, new, _ = MUTANTS[hook]
-    path = copy / "preload/hooks" / name
+    (path,) = (copy / "preload").rglob(name)
     text = path.read_text()
     assert text.count(old) == 1, f"{hook}: {name} has {text.count(old)} of: {old}"
     path.write_text(text.replace(old, new))
