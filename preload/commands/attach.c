@@ -1,18 +1,17 @@
 /* See attach.h. */
 #include "attach.h"
 
-#include "preload/process/attach_state.h"
-#include "preload/life/met.h"
-#include "preload/thread/sampler.h"
-
 #include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
+#include "preload/bind/foreign.h"
 #include "preload/bind/real.h"
 #include "preload/heap/heap.h"
-#include "preload/bind/foreign.h"
-#include "preload/waits/hot.h"
+#include "preload/life/met.h"
 #include "preload/life/process_start.h"
+#include "preload/process/attach_state.h"
 #include "preload/stacks/python_stack.h"
+#include "preload/thread/sampler.h"
+#include "preload/waits/hot.h"
 #include "symbolize/elf/elf_names.h"
 
 static struct gt_elf_binding bindings[GT_BINDINGS_MAX] GT_SPARSE; /* from libc to our hooks */

@@ -1,8 +1,6 @@
 /* See control.h. */
 #include "control.h"
 
-#include "preload/process/attach_state.h"
-#include "preload/shared/options.h"
 #include "report.h"
 
 #include "encoder/base/futex.h"
@@ -11,7 +9,9 @@
 #include "encoder/drain/output.h"
 #include "encoder/thread/buffers.h"
 #include "preload/bind/real.h"
+#include "preload/process/attach_state.h"
 #include "preload/process/process_state.h"
+#include "preload/shared/options.h"
 #include "preload/upward.h"
 
 #include <sys/stat.h>

@@ -1,8 +1,6 @@
 /* See report.h. */
 #include "report.h"
 
-#include "preload/shared/options.h"
-
 #include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
@@ -12,6 +10,7 @@
 #include "encoder/drain/output.h"
 #include "encoder/drain/recording.h"
 #include "preload/registry/contention.h"
+#include "preload/shared/options.h"
 #include "symbolize/elf/elf_names.h"
 
 #include <errno.h>

@@ -8,15 +8,15 @@
 #include "heap.h"
 
 #include "allocator.h"
-#include "preload/bind/nursery.h"
-#include "preload/bind/sanitizer.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/file.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/ring.h"
 #include "encoder/thread/events.h"
+#include "preload/bind/nursery.h"
 #include "preload/bind/real.h"
+#include "preload/bind/sanitizer.h"
 #include "preload/control/process_relief.h"
 #include "symbolize/elf/elf_names.h"
 

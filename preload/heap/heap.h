@@ -22,9 +22,8 @@
  */
 #pragma once
 
-#include "preload/thread/heap_slots.h"
-
 #include "encoder/base/glibc.h"
+#include "preload/thread/heap_slots.h"
 #include "preload/thread/thread.h"
 
 /* false: nothing is ever counted. true as long as that is not known. */

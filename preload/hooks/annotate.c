@@ -6,8 +6,8 @@
 #include "encoder/thread/texts.h"
 #include "preload/bind/exported.h"
 #include "preload/control/process_relief.h"
-#include "preload/thread/thread.h"
 #include "preload/thread/capture.h"
+#include "preload/thread/thread.h"
 
 /*
  * The viewer shows a task that ends twice without its name. So the ends of the last million tasks

@@ -1,14 +1,14 @@
 /* The hooks of calls.def, and the calls whose parameters a row cannot express. */
-#include "preload/waits/channels.h"
-#include "preload/waits/fds.h"
-#include "preload/waits/file_locks.h"
-#include "preload/waits/slice.h"
 #include "thread_names.h"
-#include "preload/waits/wait.h"
 #include "yield.h"
 
 #include "preload/life/process_end.h"
 #include "preload/stacks/code_layouts.h"
+#include "preload/waits/channels.h"
+#include "preload/waits/fds.h"
+#include "preload/waits/file_locks.h"
+#include "preload/waits/slice.h"
+#include "preload/waits/wait.h"
 
 #include <stdarg.h>
 

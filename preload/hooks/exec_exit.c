@@ -1,12 +1,11 @@
 /* Hooks of functions that end a process, make another one, or unload code. */
-#include "preload/bind/foreign.h"
-
 #include "encoder/cpu/watch.h"
+#include "preload/bind/foreign.h"
 #include "preload/bind/real.h"
 #include "preload/life/fork.h"
 #include "preload/life/process_end.h"
-#include "preload/thread/thread.h"
 #include "preload/stacks/python_stack.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 #include <stdarg.h>

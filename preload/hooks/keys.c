@@ -5,8 +5,8 @@
 #include "preload/bind/real.h"
 #include "preload/life/births.h"
 #include "preload/process/process_state.h"
-#include "preload/thread/thread.h"
 #include "preload/stacks/python_stack.h"
+#include "preload/thread/thread.h"
 
 /*
  * Looks for Python. Before glibc 2.34 the first dlsym creates a key; another dlsym inside it would

@@ -1,15 +1,15 @@
 /* Hooks of the functions that make threads, wait for their end, and name them. */
 #include "thread_names.h"
-#include "preload/waits/wait.h"
 
 #include "encoder/thread/events.h"
-#include "preload/life/births.h"
 #include "preload/control/process_relief.h"
+#include "preload/life/births.h"
 #include "preload/life/process_start.h"
 #include "preload/life/seccomp.h"
-#include "preload/thread/capture.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/routine.h"
+#include "preload/thread/capture.h"
+#include "preload/waits/wait.h"
 
 #include <stdarg.h>
 

@@ -1,10 +1,9 @@
 /* See py_lock.h. */
 #include "py_lock.h"
 
-#include "preload/waits/hot.h"
-
 #include "encoder/base/sparse.h"
 #include "preload/stacks/python_stack.h"
+#include "preload/waits/hot.h"
 
 /*
  * When a queued thread was last let in, by the locks of a slot of the registry. If another lock of

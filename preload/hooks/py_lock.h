@@ -14,9 +14,8 @@
  */
 #pragma once
 
-#include "preload/waits/wait.h"
-
 #include "preload/stacks/pymutex.h"
+#include "preload/waits/wait.h"
 
 /* As gt_wait_begin_lock, at a semaphore that belongs to the lock. */
 struct gt_wait gt_py_lock_begin(enum gt_hook hook, const sem_t *sem, const void *lock,

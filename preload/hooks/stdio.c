@@ -9,13 +9,13 @@
 #undef __GLIBC_USE_DEPRECATED_SCANF
 #define __GLIBC_USE_DEPRECATED_SCANF 1
 
-#include "preload/waits/fds.h"
-#include "preload/waits/file_locks.h"
-#include "preload/waits/slice.h"
 #include "thread_names.h"
 
 #include "encoder/base/glibc.h"
 #include "preload/life/process_end.h"
+#include "preload/waits/fds.h"
+#include "preload/waits/file_locks.h"
+#include "preload/waits/slice.h"
 
 #include <stdarg.h>
 

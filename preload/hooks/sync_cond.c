@@ -3,12 +3,11 @@
  * then shows as a wait of no length. Before it blocks, it gives the mutex up, which may end another
  * thread's wait.
  */
+#include "encoder/base/arch/arch.h"
+#include "preload/stacks/gil.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/signalled.h"
 #include "preload/waits/wait.h"
-
-#include "encoder/base/arch/arch.h"
-#include "preload/stacks/gil.h"
 #include "symbolize/python/python.h"
 
 /*

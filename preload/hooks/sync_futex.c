@@ -3,17 +3,15 @@
  * and wakers share the registry with those of libc's own primitives. Other system calls that may
  * block show as slices. In stacks each call has its own name instead of `syscall`: raw.def.
  */
-#include "preload/waits/futex_any.h"
-#include "preload/waits/slice.h"
-#include "preload/waits/wait.h"
-
 #include "preload/life/births.h"
 #include "preload/life/fork.h"
 #include "preload/life/process_confine.h"
 #include "preload/life/process_end.h"
 #include "preload/life/seccomp.h"
 #include "preload/stacks/code_layouts.h"
-
+#include "preload/waits/futex_any.h"
+#include "preload/waits/slice.h"
+#include "preload/waits/wait.h"
 #include "symbolize/elf/modules.h"
 
 #include <stdarg.h>

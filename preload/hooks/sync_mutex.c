@@ -7,12 +7,11 @@
  * real lock then decides: it waits, or returns EDEADLK or whatever else an errorcheck mutex
  * returns.
  */
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/sparse.h"
 #include "preload/waits/brief.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
-
-#include "encoder/base/arch/arch.h"
-#include "encoder/base/sparse.h"
 
 #include <sys/syscall.h>
 

@@ -3,13 +3,13 @@
  * tracer itself, only the real sem_post is called, and the waiter wakes without a waker in the
  * trace.
  */
-#include "preload/waits/hot.h"
 #include "py_lock.h"
+
 #include "preload/registry/py_taker.h"
 #include "preload/registry/sem_lock.h"
-#include "preload/waits/wait.h"
-
 #include "preload/stacks/python_stack.h"
+#include "preload/waits/hot.h"
+#include "preload/waits/wait.h"
 
 /*
  * Takes a token without waiting; errno is kept. tests: the real function is a cancellation point

@@ -2,9 +2,8 @@
  * Spin locks: only a thread that spins for longer than SPIN_MIN_NS shows as waiting, from the
  * moment when it began to spin.
  */
-#include "preload/waits/wait.h"
-
 #include "encoder/base/arch/arch.h"
+#include "preload/waits/wait.h"
 
 #define SPIN_MIN_NS 20000
 

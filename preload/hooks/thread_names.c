@@ -4,8 +4,8 @@
 #include "encoder/base/futex.h"
 #include "preload/bind/file_lock_names.h"
 #include "preload/bind/real.h"
-#include "preload/life/births.h"
 #include "preload/control/process_relief.h"
+#include "preload/life/births.h"
 #include "preload/process/process_state.h"
 #include "preload/thread/thread.h"
 

@@ -5,9 +5,8 @@
  */
 #pragma once
 
-#include "preload/waits/fds.h"
-
 #include "encoder/thread/given.h"
+#include "preload/waits/fds.h"
 
 #include <stdbool.h>
 #include <stddef.h>

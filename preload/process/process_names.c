@@ -1,8 +1,6 @@
 /* See process_names.h. */
 #include "process_names.h"
 
-#include "preload/shared/options.h"
-
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/hash.h"
@@ -12,6 +10,7 @@
 #include "preload/bind/jit_names.h"
 #include "preload/bind/mappings.h"
 #include "preload/bind/real.h"
+#include "preload/shared/options.h"
 #include "preload/stacks/gil.h"
 #include "symbolize/elf/modules.h"
 #include "symbolize/phrases.h"

@@ -3,13 +3,14 @@
  */
 #include "read_usage.h"
 
+#include "process_state.h"
+
 #include "encoder/base/cgroup.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"
 #include "encoder/base/hash.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/strbuf.h"
-#include "process_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 
 #include "fatal.h"
 #include "libc_signal.h"
-#include "preload/shared/options.h"
-#include "preload/bind/real.h"
 
 #include "encoder/base/futex.h"
 #include "encoder/drain/drain.h"
+#include "preload/bind/real.h"
+#include "preload/shared/options.h"
 
 static struct {
     int number;               /* 0: none */

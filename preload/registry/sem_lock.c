@@ -1,8 +1,9 @@
 /* See sem_lock.h. */
 #include "sem_lock.h"
 
-#include "encoder/base/sparse.h"
 #include "registry.h"
+
+#include "encoder/base/sparse.h"
 
 /*
  * So often in a row a token must come back from its taker. Threads that signal each other through

@@ -1,8 +1,8 @@
 /* The environment switches; one table in options.c, one in libgotrace(7). Read once, at start. */
 #pragma once
 
-#include "encoder/format/format.h"
 #include "encoder/drain/rotation.h"
+#include "encoder/format/format.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,16 +1,15 @@
 /* See capture.h. */
 #include "capture.h"
 
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/log.h"
+#include "encoder/base/urgent.h"
+#include "encoder/format/format.h"
+#include "encoder/thread/call.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/stacks/routine.h"
 #include "preload/stacks/unwind.h"
-
-#include "encoder/base/arch/arch.h"
-#include "encoder/base/log.h"
-#include "encoder/base/urgent.h"
-#include "encoder/thread/call.h"
-#include "encoder/format/format.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
 

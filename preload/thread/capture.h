@@ -3,9 +3,10 @@
  */
 #pragma once
 
+#include "thread.h"
+
 #include "encoder/thread/stacks.h"
 #include "preload/bind/real.h"
-#include "thread.h"
 
 /*
  * Once, in the constructor. If stacks cannot be walked they are only the leaf, and stderr says so.

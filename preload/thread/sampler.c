@@ -1,15 +1,15 @@
 /* See sampler.h. */
 #include "sampler.h"
 
-#include "preload/process/libc_signal.h"
-#include "preload/shared/options.h"
-#include "preload/process/signals.h"
+#include "capture.h"
 #include "thread.h"
 
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/thread/switch.h"
-#include "capture.h"
+#include "preload/process/libc_signal.h"
+#include "preload/process/signals.h"
+#include "preload/shared/options.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 #include "symbolize/elf/modules.h"

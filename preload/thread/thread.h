@@ -8,14 +8,15 @@
  */
 #pragma once
 
-#include "encoder/thread/writer.h"
-#include "preload/upward.h"
 #include "sampled.h"
+
+#include "encoder/thread/writer.h"
 #include "preload/registry/holds.h"
 #include "preload/registry/park.h"
 #include "preload/registry/regions.h"
 #include "preload/stacks/python_names.h"
 #include "preload/stacks/unwind.h"
+#include "preload/upward.h"
 
 #include <pthread.h>
 #include <stddef.h>

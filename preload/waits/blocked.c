@@ -10,11 +10,11 @@
 #include "encoder/base/memo.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/thread/switch.h"
+#include "preload/process/fatal.h"
 #include "preload/process/process_names.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/pymutex.h"
 #include "preload/stacks/python_stack.h"
-#include "preload/process/fatal.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 

@@ -4,9 +4,8 @@
  */
 #pragma once
 
-#include "preload/registry/owner.h"
-
 #include "encoder/thread/buffers.h"
+#include "preload/registry/owner.h"
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "preload/shared/options.h"
 #include "preload/process/process_names.h"
+#include "preload/shared/options.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 

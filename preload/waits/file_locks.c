@@ -6,11 +6,11 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/file_lock_names.h"
-#include "preload/shared/options.h"
 #include "preload/process/process_state.h"
-#include "preload/thread/thread.h"
+#include "preload/shared/options.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
+#include "preload/thread/thread.h"
 
 /* A lock that this process holds. */
 enum { HELD_MAX = 32, FLOCK = -1 /* the start of flock's lock, which is no record */ };

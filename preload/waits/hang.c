@@ -1,8 +1,7 @@
 /* See hang.h. */
 #include "hang.h"
 
-#include "preload/process/process_names.h"
-#include "preload/shared/options.h"
+#include "blocked.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"
@@ -10,7 +9,8 @@
 #include "encoder/base/memo.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/output.h"
-#include "blocked.h"
+#include "preload/process/process_names.h"
+#include "preload/shared/options.h"
 #include "symbolize/elf/modules.h"
 
 #include <errno.h>

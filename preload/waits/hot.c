@@ -1,16 +1,15 @@
 /* See hot.h. */
 #include "hot.h"
 
-#include "preload/registry/sem_lock.h"
-
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/thread/events.h"
 #include "encoder/thread/texts.h"
+#include "preload/registry/sem_lock.h"
 #include "preload/shared/options.h"
-#include "preload/thread/thread.h"
-#include "preload/thread/capture.h"
 #include "preload/stacks/python_stack.h"
+#include "preload/thread/capture.h"
+#include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 
 /*

@@ -18,7 +18,6 @@
 
 #include "preload/registry/owner.h"
 #include "preload/registry/registry.h"
-
 #include "preload/thread/thread.h"
 
 /*

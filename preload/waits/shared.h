@@ -6,9 +6,8 @@
  */
 #pragma once
 
-#include "preload/registry/owner.h"
-
 #include "encoder/base/glibc.h"
+#include "preload/registry/owner.h"
 
 /*
  * Whether another process's thread may wait for the lock. false for barriers, which sync_barrier.c

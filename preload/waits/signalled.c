@@ -4,8 +4,8 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "preload/process/process_names.h"
 #include "preload/bind/real.h"
+#include "preload/process/process_names.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
 

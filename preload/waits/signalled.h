@@ -5,9 +5,8 @@
  */
 #pragma once
 
-#include "preload/registry/registry.h"
-
 #include "encoder/thread/held.h"
+#include "preload/registry/registry.h"
 
 /* A thread begins to wait for the condition variable. Any thread. */
 void gt_signalled_expect(const void *cond);

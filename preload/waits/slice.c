@@ -9,8 +9,8 @@
 #include "encoder/drain/drain.h"
 #include "encoder/thread/call.h"
 #include "encoder/thread/events.h"
-#include "preload/shared/options.h"
 #include "preload/control/process_relief.h"
+#include "preload/shared/options.h"
 
 /* GOTRACE_SYSCALL_MIN in trace units; computed when it is first needed. */
 static _Atomic uint64_t min_units;

@@ -1,19 +1,19 @@
 /* See wait.h. */
 #include "wait.h"
 
-#include "preload/registry/contention.h"
 #include "futex_any.h"
 #include "hot.h"
-#include "preload/registry/sem_lock.h"
 
 #include "encoder/base/fetch.h"
 #include "encoder/drain/drain.h"
 #include "encoder/thread/call.h"
-#include "preload/process/read_usage.h"
-#include "preload/heap/heap.h"
 #include "preload/control/process_relief.h"
-#include "preload/thread/capture.h"
+#include "preload/heap/heap.h"
+#include "preload/process/read_usage.h"
+#include "preload/registry/contention.h"
+#include "preload/registry/sem_lock.h"
 #include "preload/stacks/code_layouts.h"
+#include "preload/thread/capture.h"
 #include "symbolize/elf/modules.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))

@@ -1,11 +1,11 @@
 /* The two halves of every wait: of the thread that blocks, and of the thread that ends the wait. */
 #pragma once
 
-#include "preload/registry/park.h"
 #include "shared.h"
 #include "timeout.h"
 
 #include "preload/bind/real.h"
+#include "preload/registry/park.h"
 #include "preload/thread/thread.h"
 
 /* A wait under way, on the stack of the hook. */

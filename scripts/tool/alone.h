@@ -1,7 +1,7 @@
 /*
- * Asks a program that has a single thread, through its memory: see preload/shared/control_page.h. The
- * command follows no address that it reads there, with one exception: it writes 1 to the address
- * that the page's `attend` gives.
+ * Asks a program that has a single thread, through its memory: see preload/shared/control_page.h.
+ * The command follows no address that it reads there, with one exception: it writes 1 to the
+ * address that the page's `attend` gives.
  */
 #pragma once
 
