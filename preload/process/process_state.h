@@ -16,7 +16,7 @@ enum gt_drain_started { GT_DRAIN_WITH_THREAD = 1, GT_DRAIN_WITHOUT_THREAD };
 #define GT_PROCESS_LEAVES_NS 50000000
 #define GT_PROCESS_LATEST_NS 1000000000
 
-/* Only the other files process_*.c change it. */
+/* Only the files process_*.c of control/ and life/ change it, and drain_thread.c. */
 extern struct gt_process {
     pid_t pid;       /* of the traced process; 0: not followed. The PID of a vfork child differs */
     bool started;    /* the constructor, or gt_process_start_early, has run */

@@ -67,8 +67,8 @@ void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);
 /* Whether GOTRACE_SYSCALL_MIN leaves out a call that took so long. */
 bool gt_call_is_short(uint64_t units);
 
-/* Writes that the caller has forked, if that took long: see upward.h. It has made no hook's call.
- */
+/* Writes that the caller has forked, and did nothing else since that time of the trace, if that
+ * took long. */
 void gt_slice_of_fork(uint64_t since);
 
 #define GT_SLICE(name) __attribute__((cleanup(gt_slice_end))) struct gt_slice name
