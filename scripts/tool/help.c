@@ -27,6 +27,7 @@ const char *gt_help_meant(const char *typed, const char *const *names)
 }
 
 const char *gt_help_command = "";
+void (*gt_help_all)(void);
 
 /* Reports a word that is no option, and what lists those that are. */
 static void say_none(int length, const char *word)

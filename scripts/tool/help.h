@@ -6,6 +6,9 @@
 /* The command that runs, as "why"; "": `gotrace` records a program. */
 extern const char *gt_help_command;
 
+/* Prints the text of `gotrace --help`; main.c sets it. */
+extern void (*gt_help_all)(void);
+
 /*
  * The next option, as getopt_long(3): its letter or val, -1 at the end. Returns '?' for an unknown
  * option, or one that lacks its argument, after a message that suggests a similar option.

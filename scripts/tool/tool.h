@@ -35,12 +35,6 @@ int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 int gt_command_attach(int argc, char **argv);  /* attach, detach */
 
-/* Prints the text of `gotrace --help`. */
-void gt_help(void);
-
-/* The command most similar to a word that is no program; NULL: none is similar. */
-const char *gt_command_meant(const char *typed);
-
 /*
  * The options of `gotrace top` for its reports, without "--"; NULL ends them. --cum is left out:
  * any word of three letters is similar to it.
@@ -83,26 +77,6 @@ _Noreturn void gt_fail_reversed(uint64_t from, uint64_t to);
 
 /* Ends the program: the trace lasts `ns`, and --from is later. */
 _Noreturn void gt_fail_late(const char *path, uint64_t from, uint64_t ns);
-
-/* Prints the options of run, for help; running: only those for a program that runs already. */
-void gt_run_print_options(bool running);
-
-/*
- * Reads the options into the environment, and moves optind to the first word that is no option.
- * Returns the options that are no variables of the library.
- */
-struct gt_ways {
-    bool force; /* run a program even if it cannot be traced */
-    bool family, wait;
-};
-struct gt_ways gt_run_read_options(int argc, char **argv);
-
-/*
- * Writes the environment's settings as preload/shared/options.h reads them, but for the last zero
- * byte; returns their length. Ends the program with a message if a setting is only for a program's
- * start.
- */
-size_t gt_run_settings(char *out, size_t size);
 
 /* Finds libgotrace.so; ends the program with a message if there is none. */
 void gt_find_library(char path[PATH_MAX]);

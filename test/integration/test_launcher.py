@@ -93,7 +93,7 @@ def test_options(tmp_path, argv, expected):
 def test_every_switch_has_an_option():
     """The tables of the library and of the launcher."""
     switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/shared/options.c").read_text()))
-    options = set(re.findall(r'"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run.c").read_text()))
+    options = set(re.findall(r'"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run_options.c").read_text()))
     assert len(switches) > 8 and switches <= options
 
 
@@ -113,8 +113,8 @@ def test_version_is_that_of_the_changes():
 def test_help_names_every_option_and_command():
     """Options that this libgotrace.so has no switch for are not offered."""
     switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/shared/options.c").read_text()))
-    options = re.findall(r'^    {"([a-z-]+)",.*?"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run.c").read_text(), re.M)
-    commands = re.findall(r'^    {"([a-z]+)", ', (ROOT / "scripts/tool/main.c").read_text(), re.M)
+    options = re.findall(r'^    {"([a-z-]+)",.*?"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run_options.c").read_text(), re.M)
+    commands = re.findall(r'^    {"([a-z]+)", ', (ROOT / "scripts/tool/launch/main.c").read_text(), re.M)
     text = gotrace("--help").ok().stdout
     assert len(options) > 8 and len(commands) >= 4
     for name, variable in options:
@@ -123,7 +123,7 @@ def test_help_names_every_option_and_command():
         assert f"gotrace {name} " in text, name
 
 
-COMMANDS = re.findall(r'^    {"([a-z]+)", ', (ROOT / "scripts/tool/main.c").read_text(), re.M)
+COMMANDS = re.findall(r'^    {"([a-z]+)", ', (ROOT / "scripts/tool/launch/main.c").read_text(), re.M)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -14,7 +14,7 @@ TEXTS = {MAN / f"{name}.md": text for name, text in PAGES.items()} | {
     ROOT / name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md")
 }
 NAMES = [path.name for path in TEXTS]
-COMMANDS = re.findall(r'^    {"([a-z]+)", "[^"]*"', (TOOL / "main.c").read_text(), re.M)
+COMMANDS = re.findall(r'^    {"([a-z]+)", "[^"]*"', (TOOL / "launch/main.c").read_text(), re.M)
 LIBRARY = PAGES["libgotrace.7"]
 
 
@@ -120,7 +120,7 @@ def test_help_names_options(command):
 
 def test_options_of_a_programs_start():
     """Each has an entry, which names the variable that it sets; the variable has one in libgotrace(7)."""
-    rows = re.findall(r'^    {"([a-z-]+)", (?:0|\'(\w)\'), (?:NULL|"\w+"), "(\w+)", (?:NULL|"(\w+)"),', (TOOL / "run.c").read_text(), re.M)
+    rows = re.findall(r'^    {"([a-z-]+)", (?:0|\'(\w)\'), (?:NULL|"\w+"), "(\w+)", (?:NULL|"(\w+)"),', (TOOL / "run_options.c").read_text(), re.M)
     assert len(rows) > 20
     for name, letter, variable, value in rows:
         entry = re.search(rf"^(\*\*.*--{name}\*\*.*)\n:   ((?:.+\n)*)", PAGES["gotrace.1"], re.M)

@@ -14,8 +14,8 @@ from lib import PROGRAMS, ROOT, fresh, gotools, proc
 
 THREADS = PROGRAMS / "threads"
 TOOL = ROOT / "scripts/tool"
-COMMANDS = dict(re.findall(r'^    {"([a-z]+)", "([^"]*)"', (TOOL / "main.c").read_text(), re.M))  # with arguments
-OPTIONS = re.findall(r'^    {"([a-z-]+)", ', (TOOL / "run.c").read_text(), re.M) + ["family", "wait", "force", "help", "version"]
+COMMANDS = dict(re.findall(r'^    {"([a-z]+)", "([^"]*)"', (TOOL / "launch/main.c").read_text(), re.M))  # with arguments
+OPTIONS = re.findall(r'^    {"([a-z-]+)", ', (TOOL / "run_options.c").read_text(), re.M) + ["family", "wait", "force", "help", "version"]
 VERSION = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(), re.M)[1]
 
 

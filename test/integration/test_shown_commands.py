@@ -178,7 +178,7 @@ def examples():
                 yield from block(path.name, kind, body.splitlines())
         for span in SPAN.findall(fence.sub("", text)):
             yield single(path.name, span)
-    for verb, operands in re.findall(r'^    {"([a-z]+)", "([^"]*)"', (ROOT / "scripts/tool/main.c").read_text(), re.M):
+    for verb, operands in re.findall(r'^    {"([a-z]+)", "([^"]*)"', (ROOT / "scripts/tool/launch/main.c").read_text(), re.M):
         yield single("--help", f"gotrace {verb} {operands}")
 
 

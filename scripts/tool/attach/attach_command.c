@@ -12,6 +12,7 @@
 #include "take_picture.h"
 
 #include "scripts/tool/alone.h"
+#include "scripts/tool/run_options.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"

@@ -1,19 +1,18 @@
 /* See family.h. */
 #include "family.h"
 
-#include "parent.h"
-#include "replacement.h"
-#include "tool.h"
-
 #include "encoder/base/log.h"
-#include "encoder/format/format.h"
 #include "encoder/drain/live.h"
+#include "encoder/format/format.h"
+#include "preload/shared/options.h"
 #include "preload/shared/census.h"
 #include "preload/shared/descent.h"
-#include "preload/shared/options.h"
+#include "scripts/tool/parent.h"
 #include "scripts/tool/recover/boxed.h"
 #include "scripts/tool/recover/clean.h"
+#include "scripts/tool/replacement.h"
 #include "scripts/tool/rewrite/merging.h"
+#include "scripts/tool/tool.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,13 +2,13 @@
  * `gotrace view`: finds a Go whose `go tool trace` reads this trace, and runs it in the foreground
  * on a free port. Shows a part of a trace that is too large for the viewer.
  */
-#include "scripts/tool/rewrite/busiest.h"
+#include "scripts/tool/go.h"
+#include "scripts/tool/help.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/rewrite/busiest.h"
 #include "scripts/tool/rewrite/part.h"
-#include "go.h"
-#include "help.h"
-#include "target.h"
-#include "tool.h"
+#include "scripts/tool/target.h"
+#include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <fcntl.h>

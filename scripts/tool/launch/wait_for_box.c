@@ -1,12 +1,11 @@
 /* See wait_for_box.h. */
 #include "wait_for_box.h"
 
-#include "parent.h"
-#include "tool.h"
-
 #include "encoder/base/log.h"
 #include "preload/shared/options.h"
+#include "scripts/tool/parent.h"
 #include "scripts/tool/recover/recover.h"
+#include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <libgen.h>

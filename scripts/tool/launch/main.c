@@ -1,8 +1,11 @@
 /* `gotrace`: runs programs under libgotrace.so, and reads their traces. */
-#include "fold.h"
-#include "help.h"
-#include "shrunk.h"
-#include "tool.h"
+#include "main.h"
+
+#include "scripts/tool/fold.h"
+#include "scripts/tool/help.h"
+#include "scripts/tool/run_options.h"
+#include "scripts/tool/shrunk.h"
+#include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -79,7 +82,7 @@ static void print_commands(enum group group)
     }
 }
 
-void gt_help(void)
+static void print_help(void)
 {
     puts("usage: gotrace [record] [options] [--] PROGRAM [arguments]\n"
          "       gotrace COMMAND ...\n"
@@ -116,7 +119,7 @@ static int open_page(const char *name)
                 meant ? "?" : "");
     gt_help_page(command ? page_of(command) : NULL);
     if (!command) {
-        gt_help();
+        print_help();
         return 0;
     }
     char help_option[] = "--help", *argv[] = {(char *)(uintptr_t)command->name, help_option, NULL};
@@ -151,5 +154,6 @@ int main(int argc, char **argv)
 {
     atexit(close_output); /* some commands call exit */
     gt_shrunk_watch();
+    gt_help_all = print_help;
     return run(argc, argv);
 }
