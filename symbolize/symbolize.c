@@ -26,7 +26,7 @@ struct opened {
     struct opened *next;
     const struct gt_module *module;
     struct gt_files files;
-    struct gt_packed packed, packed_alt;
+    struct gt_packed_sections packed, packed_alt;
     struct gt_image *debug; /* an image with DWARF that is not opened yet; else NULL */
     Elf *elf[2];            /* of dwarf and of alt */
     Dwarf *dwarf, *alt;
@@ -148,14 +148,15 @@ static Dwarf *open_dwarf(const struct gt_elfutils *dw, const struct gt_image *im
 }
 
 /* A section as libdw sees it, uncompressed. packed: the name of compressed sections before 2012. */
-static struct gt_section contents(const struct gt_elfutils *dw, Elf *elf,
-                                  const struct gt_image *image, const char *name,
-                                  const char *packed)
+static struct gt_dwarf_section contents(const struct gt_elfutils *dw, Elf *elf,
+                                        const struct gt_image *image, const char *name,
+                                        const char *packed)
 {
     size_t index = gt_image_index(image, name);
     index = index ? index : gt_image_index(image, packed);
     const Elf_Data *data = index ? dw->elf_getdata(dw->elf_getscn(elf, index), NULL) : NULL;
-    return data ? (struct gt_section){data->d_buf, data->d_size} : (struct gt_section){0};
+    return data ? (struct gt_dwarf_section){data->d_buf, data->d_size}
+                : (struct gt_dwarf_section){0};
 }
 
 /* Opens a module's DWARF, on first use. Most stacks are in libc only at their root, which needs no

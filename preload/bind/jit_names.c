@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 static struct {
-    struct gt_made code;
+    struct gt_made_functions code;
     struct gt_perf_map map;
     struct gt_jitdump dump;
     char dump_path[PATH_MAX]; /* "": not found */
     bool unsure;              /* the files contain more than has been read */
     struct gt_gdb_jit gdb;
-    struct gt_made gdb_code;
+    struct gt_made_functions gdb_code;
     bool gdb_unsure;
     uint64_t begin_ns, end_ns;
     uint32_t missed, next_search; /* times (of gt_made_of_time) with a nameless address */

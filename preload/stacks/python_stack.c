@@ -1,7 +1,7 @@
 /*
- * See python_stack.h. symbolize/python/frames.h reads the frames. A code object lives as long as
- * its frame. Its pc is remembered by all the data that it is made of, so that another code object
- * at the same address is not mistaken for it.
+ * See python_stack.h. symbolize/python/python_frames.h reads the frames. A code object lives as
+ * long as its frame. Its pc is remembered by all the data that it is made of, so that another code
+ * object at the same address is not mistaken for it.
  */
 #include "python_stack.h"
 

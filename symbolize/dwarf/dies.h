@@ -32,16 +32,16 @@ struct gt_shape {
 
 enum { GT_SIZE_VARIES = UINT16_MAX };
 
-struct gt_section {
+struct gt_dwarf_section {
     const uint8_t *at;
     size_t size;
 };
 
 /* A unit. The caller sets all fields but the shapes. */
 struct gt_dies {
-    struct gt_section unit;   /* from its header on */
-    struct gt_section abbrev; /* the abbreviations of all units */
-    uint64_t abbrevs;         /* offset of the unit's own abbreviations */
+    struct gt_dwarf_section unit;   /* from its header on */
+    struct gt_dwarf_section abbrev; /* the abbreviations of all units */
+    uint64_t abbrevs;               /* offset of the unit's own abbreviations */
     uint16_t version;
     uint8_t address_size, offset_size;
     struct gt_shape *shape; /* by abbreviation code */

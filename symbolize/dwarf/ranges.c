@@ -27,7 +27,7 @@ static void emit(struct gt_spans *out, uint32_t at, uint32_t id)
 {
     if (out->n && out->span[out->n - 1].at == at)
         out->n--;
-    out->span[out->n++] = (struct gt_span){at, id};
+    out->span[out->n++] = (struct gt_pc_span){at, id};
 }
 
 static void close_until(struct sweep *s, uint32_t at)
@@ -45,7 +45,7 @@ static void close_until(struct sweep *s, uint32_t at)
 static bool make_room(struct gt_ranges *r)
 {
     while (r->spans_capacity < 2 * r->n) {
-        struct gt_span *spans =
+        struct gt_pc_span *spans =
             gt_pages_grow(r->spans, r->spans_capacity, &r->spans_capacity, sizeof *spans);
         if (!spans)
             return false;

@@ -13,12 +13,12 @@ struct gt_ranges {
     uint64_t base, limit; /* the module's code is in [base, limit) */
     struct gt_pair *pairs;
     size_t n, capacity;
-    struct gt_span *spans; /* room for the flattened ranges */
+    struct gt_pc_span *spans; /* room for the flattened ranges */
     size_t spans_capacity;
 };
 
 struct gt_spans {
-    struct gt_span {
+    struct gt_pc_span {
         uint32_t at, id; /* for base + at up to the next span; id GT_NO_ID: a gap */
     } * span;
     size_t n;

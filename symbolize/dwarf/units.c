@@ -375,7 +375,8 @@ static bool open_dies(struct gt_units *units, struct gt_unit *unit)
     uint64_t end = unit->end < units->info.size ? unit->end : units->info.size;
     if (unit->start >= end)
         return false;
-    dies->unit = (struct gt_section){units->info.at + unit->start, (size_t)(end - unit->start)};
+    dies->unit =
+        (struct gt_dwarf_section){units->info.at + unit->start, (size_t)(end - unit->start)};
     dies->abbrev = units->abbrev;
     return dies->shape || gt_dies_open(dies, units->walks);
 }

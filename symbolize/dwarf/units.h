@@ -84,8 +84,8 @@ struct gt_units {
     Dwarf *dwarf;
     struct gt_arena *arena; /* for the units and the names of their files */
     struct gt_arena *walks; /* for what gt_units_forget gives back */
-    struct gt_packed *packed;
-    struct gt_section info, abbrev;
+    struct gt_packed_sections *packed;
+    struct gt_dwarf_section info, abbrev;
     uint64_t base, limit;  /* ELF addresses of the module */
     struct gt_unit **unit; /* by offset */
     size_t n;

@@ -46,7 +46,7 @@ static void release(voidpf window, voidpf p)
     (void)window, (void)p;
 }
 
-static bool refill(struct gt_packed *p, struct gt_unpacking *u)
+static bool refill(struct gt_packed_sections *p, struct gt_unpacking *u)
 {
     struct gt_window *w = u->window;
     uint64_t rest = u->end - u->at;
@@ -70,7 +70,7 @@ static void finish(struct gt_unpacking *u)
 }
 
 /* Unpacks a part: zlib counts in 32 bits. */
-static void unpack_some(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
+static void unpack_some(struct gt_packed_sections *p, struct gt_unpacking *u, size_t upto)
 {
     z_stream *z = &u->window->z;
     if (!z->avail_in && !refill(p, u)) {
@@ -95,7 +95,7 @@ static bool start(struct gt_unpacking *u)
     return !u->failed;
 }
 
-static bool unpack(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
+static bool unpack(struct gt_packed_sections *p, struct gt_unpacking *u, size_t upto)
 {
     if (u->failed || (!u->window && !start(u)))
         return false;
@@ -116,7 +116,7 @@ static ElfW(Shdr) * find_packed(const struct gt_image *image, int i, ElfW(Chdr) 
 }
 
 /* Makes the section appear uncompressed, at the offset in the image. */
-static void open_section(struct gt_packed *p, struct gt_unpacking *u, ElfW(Shdr) * sh,
+static void open_section(struct gt_packed_sections *p, struct gt_unpacking *u, ElfW(Shdr) * sh,
                          const ElfW(Chdr) * head, size_t at)
 {
     *u = (struct gt_unpacking){
@@ -131,11 +131,11 @@ static void open_section(struct gt_packed *p, struct gt_unpacking *u, ElfW(Shdr)
     sh->sh_addralign = head->ch_addralign;
 }
 
-bool gt_packed_open(struct gt_packed *p, struct gt_image *image)
+bool gt_packed_open(struct gt_packed_sections *p, struct gt_image *image)
 {
     size_t room = 0, at = aligned(image->size);
     ElfW(Chdr) head;
-    *p = (struct gt_packed){.image = image};
+    *p = (struct gt_packed_sections){.image = image};
     for (int i = 0; i < GT_PACKED_SECTIONS; i++)
         room += find_packed(image, i, &head) ? aligned(head.ch_size) : 0;
     if (!room)
@@ -154,13 +154,13 @@ bool gt_packed_open(struct gt_packed *p, struct gt_image *image)
     return true;
 }
 
-void gt_packed_close(struct gt_packed *p)
+void gt_packed_close(struct gt_packed_sections *p)
 {
     for (int i = 0; i < GT_PACKED_SECTIONS; i++)
         finish(&p->section[i]);
 }
 
-void gt_packed_hold(struct gt_packed *p)
+void gt_packed_hold(struct gt_packed_sections *p)
 {
     for (int i = 0; i < GT_PACKED_SECTIONS; i++) {
         struct gt_unpacking *u = &p->section[i];
@@ -175,7 +175,7 @@ void gt_packed_hold(struct gt_packed *p)
     }
 }
 
-bool gt_packed_need(struct gt_packed *p, enum gt_packed_section section, size_t upto)
+bool gt_packed_need(struct gt_packed_sections *p, enum gt_packed_section section, size_t upto)
 {
     struct gt_unpacking *u = &p->section[section];
     if (!u->to || upto <= u->done)
@@ -184,7 +184,7 @@ bool gt_packed_need(struct gt_packed *p, enum gt_packed_section section, size_t 
     return unpack(p, u, upto);
 }
 
-bool gt_packed_need_from(struct gt_packed *p, enum gt_packed_section first)
+bool gt_packed_need_from(struct gt_packed_sections *p, enum gt_packed_section first)
 {
     bool good = true;
     for (int i = (int)first; i < GT_PACKED_SECTIONS; i++)
@@ -192,7 +192,7 @@ bool gt_packed_need_from(struct gt_packed *p, enum gt_packed_section first)
     return good;
 }
 
-static uint64_t next_uleb(struct gt_packed *p, size_t *at)
+static uint64_t next_uleb(struct gt_packed_sections *p, size_t *at)
 {
     const struct gt_unpacking *u = &p->section[GT_PACKED_ABBREV];
     uint64_t value = 0;
@@ -205,7 +205,7 @@ static uint64_t next_uleb(struct gt_packed *p, size_t *at)
     return 0;
 }
 
-bool gt_packed_need_abbrevs(struct gt_packed *p, size_t at)
+bool gt_packed_need_abbrevs(struct gt_packed_sections *p, size_t at)
 {
     if (!p->section[GT_PACKED_ABBREV].to)
         return !p->section[GT_PACKED_ABBREV].failed;

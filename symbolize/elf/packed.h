@@ -23,7 +23,7 @@ enum gt_packed_section {
     GT_PACKED_SECTIONS = 11,
 };
 
-struct gt_packed {
+struct gt_packed_sections {
     const struct gt_image *image;
     struct gt_unpacking {
         uint8_t *to; /* NULL: the section is not compressed, or libelf unpacks it */
@@ -40,18 +40,18 @@ struct gt_packed {
  * Prepares an image for libelf, which must not have read it yet, since the image moves. Unpacks
  * nothing. false: the image is damaged and offers no debug information.
  */
-bool gt_packed_open(struct gt_packed *packed, struct gt_image *image);
-void gt_packed_close(struct gt_packed *packed);
+bool gt_packed_open(struct gt_packed_sections *packed, struct gt_image *image);
+void gt_packed_close(struct gt_packed_sections *packed);
 
 /* Reads the rest of the sections without unpacking it: the file may be out of reach from now on. */
-void gt_packed_hold(struct gt_packed *packed);
+void gt_packed_hold(struct gt_packed_sections *packed);
 
 /* Unpacks a section up to the offset; SIZE_MAX: to its end. false: damaged. */
-bool gt_packed_need(struct gt_packed *packed, enum gt_packed_section section, size_t upto);
+bool gt_packed_need(struct gt_packed_sections *packed, enum gt_packed_section section, size_t upto);
 
 /* Unpacks all sections from `first` on, to their ends. Called with GT_PACKED_REST before libdw sees
  * any section. */
-bool gt_packed_need_from(struct gt_packed *packed, enum gt_packed_section first);
+bool gt_packed_need_from(struct gt_packed_sections *packed, enum gt_packed_section first);
 
 /* Unpacks the table of abbreviations at the offset, which ends with an entry 0. */
-bool gt_packed_need_abbrevs(struct gt_packed *packed, size_t offset);
+bool gt_packed_need_abbrevs(struct gt_packed_sections *packed, size_t offset);

@@ -34,8 +34,8 @@ struct part {
 
 struct reading {
     int mem;
-    uint64_t hash;        /* of all memory read */
-    struct gt_made *made; /* NULL: only the hash is wanted */
+    uint64_t hash;                  /* of all memory read */
+    struct gt_made_functions *made; /* NULL: only the hash is wanted */
     uint64_t now_ns;
 };
 
@@ -197,7 +197,7 @@ static uint64_t read_all(struct reading *r, uint64_t descriptor, struct entry *e
     return same ? r->hash | 1 : 0;
 }
 
-static bool update(struct gt_gdb_jit *jit, struct gt_made *made, struct reading *r,
+static bool update(struct gt_gdb_jit *jit, struct gt_made_functions *made, struct reading *r,
                    struct entry *entries)
 {
     uint64_t hash = read_all(r, jit->descriptor, entries);
@@ -211,7 +211,7 @@ static bool update(struct gt_gdb_jit *jit, struct gt_made *made, struct reading 
     return jit->seen == hash;
 }
 
-bool gt_gdb_jit_read(struct gt_gdb_jit *jit, struct gt_made *made, uint64_t now_ns)
+bool gt_gdb_jit_read(struct gt_gdb_jit *jit, struct gt_made_functions *made, uint64_t now_ns)
 {
     const size_t bytes = 2 * ENTRIES_MAX * sizeof(struct entry);
     struct reading r = {.mem = gt_file_open("/proc/self/mem", 0), .now_ns = now_ns};

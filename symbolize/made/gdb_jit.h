@@ -19,4 +19,4 @@ bool gt_gdb_jit_find(struct gt_gdb_jit *jit);
  * Reads the list if it has changed. false: the list is changing now, or is too long to be read each
  * time, so the code is not known.
  */
-bool gt_gdb_jit_read(struct gt_gdb_jit *jit, struct gt_made *made, uint64_t now_ns);
+bool gt_gdb_jit_read(struct gt_gdb_jit *jit, struct gt_made_functions *made, uint64_t now_ns);

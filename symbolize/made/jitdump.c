@@ -53,7 +53,7 @@ enum { NAME_BYTES = 1000, LINES_MOST = 1 << 16 };
 /* The state of reading. `lines` belong to the next function, if that begins at `lines_at`. */
 struct reading {
     struct gt_jitdump *dump;
-    struct gt_made *made;
+    struct gt_made_functions *made;
     uint64_t now_ns, lines_at;
     const struct gt_made_lines *lines;
 };
@@ -253,7 +253,7 @@ static bool read_header(struct gt_jitdump *dump, uint32_t pid)
 }
 
 bool gt_jitdump_read(struct gt_jitdump *dump, const char *path, uid_t owner, uint32_t pid,
-                     struct gt_made *made, uint64_t now_ns)
+                     struct gt_made_functions *made, uint64_t now_ns)
 {
     struct reading r = {.dump = dump, .made = made, .now_ns = now_ns};
     enum gt_growing_file found = gt_growing_open(&dump->file, path, owner);

@@ -16,7 +16,7 @@ struct gt_jitdump {
 
 /* Reads the new records, as gt_perf_map_read does, if the file belongs to process `pid`. */
 bool gt_jitdump_read(struct gt_jitdump *dump, const char *path, uid_t owner, uint32_t pid,
-                     struct gt_made *made, uint64_t now_ns);
+                     struct gt_made_functions *made, uint64_t now_ns);
 
 /*
  * Finds in `maps`, a /proc/PID/maps, the path of the jitdump that the process has mapped. pid: the

@@ -17,14 +17,14 @@ struct slot {
     uint32_t code;
 };
 
-static struct gt_made_code *codes_of(const struct gt_made *made)
+static struct gt_made_code *codes_of(const struct gt_made_functions *made)
 {
     return made->codes.at;
 }
 
 /* The index ---------------------------------------------------------------------------------- */
 
-static bool sort_all(struct gt_made *made, struct gt_pair *pairs)
+static bool sort_all(struct gt_made_functions *made, struct gt_pair *pairs)
 {
     const struct gt_made_code *code = codes_of(made);
     for (size_t i = 0; i < made->n; i++)
@@ -33,7 +33,7 @@ static bool sort_all(struct gt_made *made, struct gt_pair *pairs)
            gt_vector_reserve(&made->index, made->n * sizeof(struct slot));
 }
 
-static void fill_index(struct gt_made *made, const struct gt_pair *pairs)
+static void fill_index(struct gt_made_functions *made, const struct gt_pair *pairs)
 {
     struct slot *slot = made->index.at;
     uint64_t reach = 0;
@@ -46,7 +46,7 @@ static void fill_index(struct gt_made *made, const struct gt_pair *pairs)
 }
 
 /* Makes the index again if more than `unsorted` entries are not in it. */
-static void update_index(struct gt_made *made, size_t unsorted)
+static void update_index(struct gt_made_functions *made, size_t unsorted)
 {
     if (made->n - made->indexed <= unsorted)
         return;
@@ -66,8 +66,8 @@ static bool covers(const struct gt_made_code *code, uint64_t pc)
 
 /* Calls fn for all entries at pc, in any order, until fn returns false. false: fn did so, or there
  * were too many steps. */
-static bool each_at(const struct gt_made *made, uint64_t pc, bool (*fn)(void *arg, uint32_t code),
-                    void *arg)
+static bool each_at(const struct gt_made_functions *made, uint64_t pc,
+                    bool (*fn)(void *arg, uint32_t code), void *arg)
 {
     const struct gt_made_code *code = codes_of(made);
     const struct slot *slot = made->index.at;
@@ -94,7 +94,7 @@ static bool note_newest(void *newest, uint32_t code)
 }
 
 struct later {
-    const struct gt_made *made;
+    const struct gt_made_functions *made;
     uint32_t than;
     uint64_t hi, known; /* highest end of a later entry; time when the last one came */
 };
@@ -112,7 +112,7 @@ static bool note_later(void *arg, uint32_t code)
 
 /* Whether later entries cover all addresses of entry i, so that no look-up needs it any more; and
  * since when. */
-static bool is_replaced(const struct gt_made *made, uint32_t i, uint64_t *since_ns)
+static bool is_replaced(const struct gt_made_functions *made, uint32_t i, uint64_t *since_ns)
 {
     const struct gt_made_code *code = &codes_of(made)[i];
     struct later later = {.made = made, .than = i, .hi = code->lo};
@@ -149,9 +149,9 @@ static struct gt_made_code copy_of(struct gt_arena *arena, struct gt_made_code c
 
 /* Drops the entries that others have replaced, with their names. Look-ups of earlier times may miss
  * them (dropped_ns). */
-static void drop_replaced(struct gt_made *made)
+static void drop_replaced(struct gt_made_functions *made)
 {
-    struct gt_made kept = {.room = ROOM_MIN, .dropped_ns = made->dropped_ns};
+    struct gt_made_functions kept = {.room = ROOM_MIN, .dropped_ns = made->dropped_ns};
     update_index(made, 0);
     if (made->broken || !gt_vector_reserve(&kept.codes, made->codes.bytes))
         return;
@@ -174,19 +174,19 @@ static void drop_replaced(struct gt_made *made)
 
 /* Adding ------------------------------------------------------------------------------------- */
 
-void gt_made_begin(struct gt_made *made)
+void gt_made_begin(struct gt_made_functions *made)
 {
     atomic_store(&made->changing, true);
     if (made->n >= (made->room ? made->room : ROOM_MIN))
         drop_replaced(made);
 }
 
-void gt_made_end(struct gt_made *made)
+void gt_made_end(struct gt_made_functions *made)
 {
     atomic_store(&made->changing, false);
 }
 
-void gt_made_all_gone(struct gt_made *made, uint64_t now_ns)
+void gt_made_all_gone(struct gt_made_functions *made, uint64_t now_ns)
 {
     if (made->gone)
         drop_replaced(made);
@@ -194,7 +194,7 @@ void gt_made_all_gone(struct gt_made *made, uint64_t now_ns)
     made->gone_ns = now_ns;
 }
 
-void gt_made_add(struct gt_made *made, const struct gt_made_code *code, size_t length)
+void gt_made_add(struct gt_made_functions *made, const struct gt_made_code *code, size_t length)
 {
     if (made->broken || code->lo >= code->hi || code->hi > GT_ARCH_USER_END)
         return;
@@ -255,8 +255,8 @@ static bool add_name(struct named *named, const struct gt_made_code *code)
 
 /* Chooses the entries that may have been at the address between begin_ns and end_ns: the one that
  * was there at the beginning, and all that came by the end. */
-static bool choose(const struct gt_made *made, const struct turns *turns, uint64_t begin_ns,
-                   uint64_t end_ns, struct named *named)
+static bool choose(const struct gt_made_functions *made, const struct turns *turns,
+                   uint64_t begin_ns, uint64_t end_ns, struct named *named)
 {
     for (uint32_t i = 0; i < turns->n; i++) {
         const struct gt_made_code *code = &codes_of(made)[turns->code[i]];
@@ -285,7 +285,7 @@ static void place_in(const struct gt_made_code *code, uint64_t pc, struct gt_sym
 }
 
 /* Splits Python's "py::function:file" into function and file. */
-static void split_python(struct gt_made *made, struct gt_sym_frame *frame)
+static void split_python(struct gt_made_functions *made, struct gt_sym_frame *frame)
 {
     static const char python[] = "py::";
     const char *name = frame->func + sizeof python - 1;
@@ -310,7 +310,7 @@ static const char *name_all(char *text, size_t size, const struct named *named)
     return text;
 }
 
-bool gt_made_find(struct gt_made *made, uint64_t pc, uint64_t begin_ns, uint64_t end_ns,
+bool gt_made_find(struct gt_made_functions *made, uint64_t pc, uint64_t begin_ns, uint64_t end_ns,
                   struct gt_sym_frame *frame)
 {
     struct turns turns = {.cut = false};
@@ -331,7 +331,7 @@ bool gt_made_find(struct gt_made *made, uint64_t pc, uint64_t begin_ns, uint64_t
     return true;
 }
 
-const struct gt_made_code *gt_made_at(struct gt_made *made, uint64_t lo)
+const struct gt_made_code *gt_made_at(struct gt_made_functions *made, uint64_t lo)
 {
     uint32_t newest = 0;
     if (made->broken || !each_at(made, lo, note_newest, &newest) || !made->n)
@@ -340,7 +340,7 @@ const struct gt_made_code *gt_made_at(struct gt_made *made, uint64_t lo)
     return newest >= made->gone && code->lo == lo && code->name ? code : NULL;
 }
 
-void gt_made_clear(struct gt_made *made)
+void gt_made_clear(struct gt_made_functions *made)
 {
     gt_vector_empty(&made->codes);
     gt_vector_empty(&made->index);
@@ -351,8 +351,8 @@ void gt_made_clear(struct gt_made *made)
 }
 
 /* Drops everything if the fork came in the middle of a change; the memory is lost. */
-void gt_made_inherit(struct gt_made *made)
+void gt_made_inherit(struct gt_made_functions *made)
 {
     if (atomic_load(&made->changing))
-        *made = (struct gt_made){.n = 0};
+        *made = (struct gt_made_functions){.n = 0};
 }

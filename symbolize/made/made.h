@@ -32,7 +32,7 @@ struct gt_made_code {
     const struct gt_made_lines *lines; /* by `at`, ascending; or NULL */
 };
 
-struct gt_made {
+struct gt_made_functions {
     struct gt_vector codes; /* struct gt_made_code, in the order in which they came */
     size_t n, room;         /* once n reaches room, replaced entries are dropped */
     struct gt_vector index; /* of the first `indexed` entries */
@@ -48,32 +48,32 @@ struct gt_made {
 
 /* Called before and after additions. gt_made_begin may move all entries, and drops those that
  * others have replaced. */
-void gt_made_begin(struct gt_made *made);
-void gt_made_end(struct gt_made *made);
+void gt_made_begin(struct gt_made_functions *made);
+void gt_made_end(struct gt_made_functions *made);
 
 /* Marks all entries as gone, at the latest now. The caller then adds all functions that there are.
  */
-void gt_made_all_gone(struct gt_made *made, uint64_t now_ns);
+void gt_made_all_gone(struct gt_made_functions *made, uint64_t now_ns);
 
 /*
  * Adds an entry, the latest one. Copies its name, which has `length` bytes. Its lines are in the
  * arena, or NULL. Leaves out an entry whose addresses cannot be code of a program.
  */
-void gt_made_add(struct gt_made *made, const struct gt_made_code *code, size_t length);
+void gt_made_add(struct gt_made_functions *made, const struct gt_made_code *code, size_t length);
 
 /*
  * The function at the address in that time. false: there was none, or it is not known. Strings live
  * until the next call, or gt_made_begin.
  */
-bool gt_made_find(struct gt_made *made, uint64_t pc, uint64_t begin_ns, uint64_t end_ns,
+bool gt_made_find(struct gt_made_functions *made, uint64_t pc, uint64_t begin_ns, uint64_t end_ns,
                   struct gt_sym_frame *frame);
 
 /* The newest entry that begins at `lo` and is still named, or NULL. Valid as long as the strings of
  * gt_made_find. */
-const struct gt_made_code *gt_made_at(struct gt_made *made, uint64_t lo);
+const struct gt_made_code *gt_made_at(struct gt_made_functions *made, uint64_t lo);
 
 /* Forgets all entries. */
-void gt_made_clear(struct gt_made *made);
+void gt_made_clear(struct gt_made_functions *made);
 
 /* Called in a forked child, which has its parent's code. */
-void gt_made_inherit(struct gt_made *made);
+void gt_made_inherit(struct gt_made_functions *made);

@@ -35,7 +35,7 @@ static bool is_text(const char *p, const char *end)
 }
 
 /* Adds the function of a line. Ignores a line of another form. */
-static void take_line(struct gt_made *made, const char *p, const char *end,
+static void take_line(struct gt_made_functions *made, const char *p, const char *end,
                       const struct gt_made_code *when)
 {
     struct gt_made_code code = *when;
@@ -51,7 +51,7 @@ static void take_line(struct gt_made *made, const char *p, const char *end,
 }
 
 /* Takes the next line. false: there is no complete one. */
-static bool next_line(struct gt_perf_map *map, struct gt_made *made,
+static bool next_line(struct gt_perf_map *map, struct gt_made_functions *made,
                       const struct gt_made_code *when)
 {
     size_t n;
@@ -66,8 +66,8 @@ static bool next_line(struct gt_perf_map *map, struct gt_made *made,
     return true;
 }
 
-bool gt_perf_map_read(struct gt_perf_map *map, const char *path, uid_t owner, struct gt_made *made,
-                      uint64_t now_ns)
+bool gt_perf_map_read(struct gt_perf_map *map, const char *path, uid_t owner,
+                      struct gt_made_functions *made, uint64_t now_ns)
 {
     const struct gt_made_code when = {.since = 0, .known = now_ns};
     enum gt_growing_file found = gt_growing_open(&map->file, path, owner);

@@ -18,5 +18,5 @@ struct gt_perf_map {
  * may be replaced without our knowing. A file that does not exist or must not be read (growing.h)
  * has no new lines.
  */
-bool gt_perf_map_read(struct gt_perf_map *map, const char *path, uid_t owner, struct gt_made *made,
-                      uint64_t now_ns);
+bool gt_perf_map_read(struct gt_perf_map *map, const char *path, uid_t owner,
+                      struct gt_made_functions *made, uint64_t now_ns);

@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "frames.h"
+#include "python_frames.h"
 
 enum { GT_PYTHON_LOCK_BYTE = 16 }; /* of a lock: its PyMutex, which stands for the lock elsewhere */
 

@@ -217,6 +217,18 @@ def test_a_forked_child_starts_anew(table):
     assert len(resets) > 20 and resets <= called, resets - called
 
 
+def test_names_stand_for_one_thing(includes):
+    """A search for a tag or a file's name finds one place. Tags without our prefix are a file's own."""
+    places = collections.defaultdict(set)
+    for path in includes:
+        if path.suffix != ".def" and path.name not in ("layouts.c", "layouts.h"):  # of preload/stacks, too: to be renamed there
+            places[path.name].add(path)
+        for tag in re.findall(r"\b((?:struct|enum|union) gt_\w+)[^;(){}=]*\{", re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(), flags=re.S)):
+            places[tag.split()[1]].add(path)
+    assert len(places) > 1000
+    assert not {name: sorted(map(str, paths)) for name, paths in places.items() if len(paths) > 1}
+
+
 def test_folders_are_rooms():
     """A new folder has to say what it may need."""
     sources = [p for top in PRODUCT for p in (ROOT / top).rglob("*.c")]

@@ -29,7 +29,7 @@ static const char *name_of(uint32_t number)
     return name;
 }
 
-static void add(struct gt_made *made, uint32_t number, uint64_t ns)
+static void add(struct gt_made_functions *made, uint32_t number, uint64_t ns)
 {
     uint32_t lo = rnd(SPACE - LONGEST), size = 1 + rnd(LONGEST);
     struct gt_made_code code = {.lo = BASE + lo, .hi = BASE + lo + size, .since = ns, .known = ns};
@@ -41,7 +41,7 @@ static void add(struct gt_made *made, uint32_t number, uint64_t ns)
 }
 
 /* In that time nothing came. */
-static void check_sure(struct gt_made *made, uint64_t ns, const uint32_t *expected)
+static void check_sure(struct gt_made_functions *made, uint64_t ns, const uint32_t *expected)
 {
     struct gt_sym_frame frame;
     for (uint32_t i = 0; i < SPACE; i++) {
@@ -55,7 +55,7 @@ static void check_sure(struct gt_made *made, uint64_t ns, const uint32_t *expect
 
 /* A function that is named was there, or none is named; with several, the one that was there first
  * and last. */
-static uint32_t check_unsure(struct gt_made *made, uint64_t begin, uint64_t end)
+static uint32_t check_unsure(struct gt_made_functions *made, uint64_t begin, uint64_t end)
 {
     struct gt_sym_frame frame;
     uint32_t several = 0;
@@ -71,7 +71,7 @@ static uint32_t check_unsure(struct gt_made *made, uint64_t begin, uint64_t end)
 
 static void test_random(void)
 {
-    static struct gt_made made;
+    static struct gt_made_functions made;
     uint32_t number = 0, several = 0;
     size_t most = 0;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
@@ -98,7 +98,7 @@ static void test_random(void)
 /* Not known: more turns than anybody keeps, in one stretch of time. */
 static void test_too_many(void)
 {
-    static struct gt_made made;
+    static struct gt_made_functions made;
     struct gt_sym_frame frame;
     struct gt_made_code code = {.lo = BASE, .hi = BASE + 8};
     gt_made_begin(&made);
@@ -117,7 +117,7 @@ static void test_too_many(void)
 
 static void test_all_gone(void)
 {
-    static struct gt_made made;
+    static struct gt_made_functions made;
     struct gt_sym_frame frame;
     struct gt_made_code code = {.lo = BASE, .hi = BASE + 8, .known = 1, .name = "f1"};
     gt_made_begin(&made);

@@ -65,7 +65,7 @@ static void compare_file(const char *compiler, const char *path)
     Elf *elf = dw->elf_memory(image.base, image.size);
     CHECK((dwarf = dw->dwarf_begin_elf(elf, DWARF_C_READ, NULL)), "%s", compiler);
     struct gt_dies d = {0};
-    struct gt_section info;
+    struct gt_dwarf_section info;
     info.at = gt_image_section(&image, ".debug_info", &info.size);
     d.abbrev.at = gt_image_section(&image, ".debug_abbrev", &d.abbrev.size);
     dies = 0;
@@ -76,7 +76,7 @@ static void compare_file(const char *compiler, const char *path)
         if (dw->dwarf_next_unit(dwarf, at, &next, &header, &d.version, &d.abbrevs, &d.address_size,
                                 &d.offset_size, NULL, NULL))
             break;
-        d.unit = (struct gt_section){info.at + at, next - at};
+        d.unit = (struct gt_dwarf_section){info.at + at, next - at};
         CHECK(gt_dies_open(&d, &arena), "%s: abbreviations of %lx", compiler, (long)at);
         CHECK(dw->dwarf_offdie(dwarf, at + header, &its) && gt_die_at(&d, header, &ours), "%s",
               compiler);

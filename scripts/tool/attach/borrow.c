@@ -174,12 +174,12 @@ static enum gt_borrow execute(struct visit *v, const struct gt_stub_constants *f
 static enum gt_borrow visit(const struct gt_still *still, const struct gt_still_thread *task,
                             int memory, struct visit *v, const struct gt_stub_constants *functions)
 {
-    struct gt_call none = {.number = -1};
+    struct gt_system_call none = {.number = -1};
     bool eintr;
     if (!get(v->tid, &v->found) || ptrace(PTRACE_GETSIGMASK, v->tid, sizeof v->mask, &v->mask) != 0)
         return ptrace(PTRACE_DETACH, v->tid, 0, 0), GT_BORROW_MOVED;
     bool there = gt_choose_is_there(still, task, &v->found);
-    struct gt_call call = gt_registers_call(&v->found, &none, &eintr);
+    struct gt_system_call call = gt_registers_call(&v->found, &none, &eintr);
     if (eintr)
         gt_registers_restart(&v->found, &call);
     if (there && gt_choose_again(still, task, memory))

@@ -74,7 +74,7 @@ static bool is_ordinary(const struct gt_still_thread *t)
  * Whether the thread waits in a call, or sleeps on in one, that can be made again. A call that may
  * have done a part of its work cannot. Event loops wait with a timeout, and take EINTR for its end.
  */
-static bool is_patient(const struct gt_still *still, pid_t tid, const struct gt_call *call)
+static bool is_patient(const struct gt_still *still, pid_t tid, const struct gt_system_call *call)
 {
     const struct gt_call_row *row = gt_call_row(call->number);
     return row && (row->class != GT_CALL_OTHER || call->number == SYS_restart_syscall) &&
@@ -88,7 +88,7 @@ static bool is_of_locks(long number)
     return !row || row->class == GT_CALL_FUTEX || row->class == GT_CALL_SLEEP;
 }
 
-static bool has_timeout(const struct gt_call_row *row, const struct gt_call *call)
+static bool has_timeout(const struct gt_call_row *row, const struct gt_system_call *call)
 {
     if (row->timeout < 0)
         return false;
@@ -131,7 +131,7 @@ size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_
 
 /* Whether `call` is the one that the task was seen in, or another wait made in the same place. */
 static bool is_like(const struct gt_still *still, const struct gt_still_thread *task,
-                    const struct gt_call *call)
+                    const struct gt_system_call *call)
 {
     return call->pc == gt_registers_pc(&task->registers) &&
            call->sp == gt_registers_sp(&task->registers) && is_patient(still, task->tid, call);
@@ -141,8 +141,8 @@ bool gt_choose_is_there(const struct gt_still *still, const struct gt_still_thre
                         const struct user_regs_struct *registers)
 {
     bool eintr;
-    struct gt_call none = {.number = GT_CALL_NONE};
-    struct gt_call call = gt_registers_call(registers, &none, &eintr);
+    struct gt_system_call none = {.number = GT_CALL_NONE};
+    struct gt_system_call call = gt_registers_call(registers, &none, &eintr);
     call.pc = gt_registers_pc(registers);
     call.sp = gt_registers_sp(registers);
     return is_like(still, task, &call);
@@ -150,7 +150,7 @@ bool gt_choose_is_there(const struct gt_still *still, const struct gt_still_thre
 
 bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_still_thread *task)
 {
-    struct gt_call call = gt_call_of(task->tid);
+    struct gt_system_call call = gt_call_of(task->tid);
     if (call.number < 0)
         return access("/proc/self/syscall", F_OK) != 0;
     return is_like(still, task, &call);
@@ -165,7 +165,8 @@ bool gt_choose_returns(const struct gt_still_thread *t, uint64_t word)
     return false;
 }
 
-const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt_still_thread *t)
+const struct gt_memory_piece *gt_choose_stack(const struct gt_still *s,
+                                              const struct gt_still_thread *t)
 {
     uint64_t sp = gt_registers_sp(&t->registers);
     for (size_t i = 0; i < s->pieces; i++) {
@@ -178,7 +179,7 @@ const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt
 /* The thread has the same frames if all return addresses are where they were. */
 bool gt_choose_again(const struct gt_still *still, const struct gt_still_thread *task, int memory)
 {
-    const struct gt_piece *then = gt_choose_stack(still, task);
+    const struct gt_memory_piece *then = gt_choose_stack(still, task);
     if (!then)
         return false;
     uint64_t *now = gt_need(malloc(then->size)), word;
@@ -198,7 +199,7 @@ bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t siz
         const struct gt_still_thread *t = &still->task[i];
         if (gt_registers_pc(&t->registers) - code < size)
             return true;
-        const struct gt_piece *stack = gt_choose_stack(still, t);
+        const struct gt_memory_piece *stack = gt_choose_stack(still, t);
         for (size_t k = 0; stack && k < stack->size / 8; k++) {
             uint64_t word;
             memcpy(&word, stack->bytes + 8 * k, 8);

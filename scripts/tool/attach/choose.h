@@ -23,8 +23,8 @@ bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_still_
 bool gt_choose_again(const struct gt_still *still, const struct gt_still_thread *task, int memory);
 
 /* The copied part of a thread's stack, or NULL; whether a word is a frame's return address. */
-const struct gt_piece *gt_choose_stack(const struct gt_still *still,
-                                       const struct gt_still_thread *task);
+const struct gt_memory_piece *gt_choose_stack(const struct gt_still *still,
+                                              const struct gt_still_thread *task);
 bool gt_choose_returns(const struct gt_still_thread *task, uint64_t word);
 
 /* Whether a thread executes code there, or will return to it. */

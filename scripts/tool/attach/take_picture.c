@@ -53,7 +53,7 @@ static bool has(const struct gt_still_thread *t, const char *part)
 }
 
 /* The pthread_t of the thread that is joined; 0: not known. */
-static uint64_t joined(const struct gt_still *still, const struct gt_wait *wait)
+static uint64_t joined(const struct gt_still *still, const struct gt_thread_wait *wait)
 {
     const struct gt_still_thread *task =
         wait->owned == GT_OWNER_THREAD ? gt_still_task(still, wait->owner) : NULL;
@@ -70,7 +70,7 @@ static uint64_t lock_of(const struct gt_still *still, const struct gt_still_thre
     }
 }
 
-static bool is_on_socket(const struct gt_wait *wait)
+static bool is_on_socket(const struct gt_thread_wait *wait)
 {
     return wait->kind == GT_WAIT_DESCRIPTOR && wait->fds &&
            strncmp(wait->fd[0].what, "socket", 6) == 0;
@@ -108,7 +108,7 @@ static void add_frames(struct gt_pictured *p, const struct gt_still_thread *t)
         p->routine = UINT32_MAX;
 }
 
-static void add_words(struct gt_pictured *p, const struct gt_piece *stack,
+static void add_words(struct gt_pictured *p, const struct gt_memory_piece *stack,
                       const struct gt_still_thread *t)
 {
     uint64_t *out = p->more + p->frames, word;

@@ -26,11 +26,11 @@ struct gt_naming {
     struct gt_memo ids;     /* interned text → id */
     uint64_t last_id;
     struct gt_named_module *modules;
-    struct gt_made made; /* code made at run time, outside of modules */
-    uint64_t named;      /* how many addresses got new names */
-    uint64_t next_pc;    /* for frames that need an address of their own */
-    bool was_later;      /* the trace says that its names are not looked up yet (GT_LATER) */
-    bool last;           /* no later look-up follows: unknown addresses get the best text known */
+    struct gt_made_functions made; /* code made at run time, outside of modules */
+    uint64_t named;                /* how many addresses got new names */
+    uint64_t next_pc;              /* for frames that need an address of their own */
+    bool was_later; /* the trace says that its names are not looked up yet (GT_LATER) */
+    bool last;      /* no later look-up follows: unknown addresses get the best text known */
 };
 
 /* Takes a string of a trace, which may describe a module. All strings come before any address. */

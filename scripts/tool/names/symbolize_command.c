@@ -70,7 +70,7 @@ static const char *fetch(const struct gt_module *m)
 }
 
 /* Reads the whole map as valid for all of the trace's time, as the map has no times. */
-static void read_perf_map(struct gt_made *made)
+static void read_perf_map(struct gt_made_functions *made)
 {
     struct gt_perf_map map = {.overlong = false};
     struct stat st;

@@ -7,7 +7,7 @@
 
 #include "encoder/read/trace.h"
 
-enum gt_frame_kind {
+enum {
     GT_FRAME_OWN = 1,        /* the program's own, whatever other rules say */
     GT_FRAME_SKIP = 2,       /* only wraps the call */
     GT_FRAME_START = 4,      /* starts the program or a thread */

@@ -22,7 +22,8 @@ void gt_idle_option(const char *value)
 /* The purpose decides; if that was not judged, the place. */
 static bool is_idle(struct gt_idle_keys key)
 {
-    const struct gt_verdict *v = (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, key.purpose);
+    const struct gt_idle_verdict *v =
+        (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, key.purpose);
     if (!v || !(v->idle || v->not_idle))
         v = (void *)(uintptr_t)gt_memo_find(&gt_idle.verdicts, key.place);
     return v && v->idle > v->not_idle;

@@ -47,7 +47,7 @@ static uint32_t below_loop(const struct gt_visits *v)
  * the others have all of them. Workers may hand a queue's lock to each other so: only for a moment,
  * and the thread that gets the lock finds no work. Only slots that were waited for are timed.
  */
-static bool is_too_long(const struct gt_verdict *its)
+static bool is_too_long(const struct gt_idle_verdict *its)
 {
     const double times_as_long = 1.5;
     double others = its->threads > 1 ? (double)its->threads - 1 : 1;
@@ -60,7 +60,7 @@ static bool is_too_long(const struct gt_verdict *its)
  * Of threads that come together, the first ones do not wait for a slot: what they give back is not
  * paired. Then the function that waits and gives says that it is a slot.
  */
-static bool has_slots(const struct gt_verdict *its)
+static bool has_slots(const struct gt_idle_verdict *its)
 {
     bool named = its->named * 2 > its->peers;
     uint64_t paired = its->paired > its->given_back ? its->paired : its->given_back;
@@ -346,8 +346,8 @@ void gt_idle_judge_thread(struct gt_visits *const *its, size_t n)
     const struct gt_visits *home = home_of(its, n), *intake = intake_of(its, n);
     for (size_t i = 0; i < n; i++) {
         const struct gt_visits *v = its[i];
-        struct gt_verdict *place = gt_idle_verdict_of(v->key.place);
-        struct gt_verdict *purpose = gt_idle_verdict_of(v->key.purpose);
+        struct gt_idle_verdict *place = gt_idle_verdict_of(v->key.place);
+        struct gt_idle_verdict *purpose = gt_idle_verdict_of(v->key.purpose);
         unsigned kinds = gt_idle_kinds_on(v->stack);
         bool farther = nearest && is_rather_for_work(nearest, v);
         bool idle = nearest && is_returned_to(v) && !farther;

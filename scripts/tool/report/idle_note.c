@@ -31,9 +31,9 @@ void *gt_idle_item_of(struct gt_memo *memo, uint64_t key, size_t size)
     return (void *)(uintptr_t)*slot;
 }
 
-struct gt_verdict *gt_idle_verdict_of(uint64_t key)
+struct gt_idle_verdict *gt_idle_verdict_of(uint64_t key)
 {
-    return gt_idle_item_of(&gt_idle.verdicts, key, sizeof(struct gt_verdict));
+    return gt_idle_item_of(&gt_idle.verdicts, key, sizeof(struct gt_idle_verdict));
 }
 
 static struct gt_turns *turns_of(uint64_t place, uint64_t g)
@@ -109,7 +109,7 @@ static void note_end(const struct gt_span *span)
 }
 
 /* The thread gave at `at` what it had, to one waiter or to all that waited. */
-static void give(struct gt_verdict *its, struct gt_turns *giver, uint64_t at)
+static void give(struct gt_idle_verdict *its, struct gt_turns *giver, uint64_t at)
 {
     if (giver->gave && !giver->got && at < giver->gave + TOGETHER_NS)
         return;
@@ -134,7 +134,7 @@ static bool note_peer(struct gt_visits *v, const struct gt_span *span)
                  (giver && gt_idle_role_of(span->thread) == span->thread->g &&
                   span->thread->routine == span->by->routine);
     if (alike) {
-        struct gt_verdict *its = gt_idle_verdict_of(v->key.place);
+        struct gt_idle_verdict *its = gt_idle_verdict_of(v->key.place);
         if (giver)
             give(its, giver, at);
         v->peers++;

@@ -64,7 +64,7 @@ struct gt_worker {
 };
 
 /* The sums of a place or a purpose over all threads. For a purpose only the first two. */
-struct gt_verdict {
+struct gt_idle_verdict {
     uint64_t idle, not_idle;                        /* number of waits */
     uint64_t peers, named, paired, inside, outside; /* see note_peer */
     uint64_t given_back;                            /* of peers: see gt_is_taken_and_given */
@@ -107,7 +107,7 @@ bool gt_idle_is_main(const struct gt_callers *stack);
 
 /* The item with that key; the first call makes it, of zeros. */
 void *gt_idle_item_of(struct gt_memo *memo, uint64_t key, size_t size);
-struct gt_verdict *gt_idle_verdict_of(uint64_t key);
+struct gt_idle_verdict *gt_idle_verdict_of(uint64_t key);
 struct gt_worker *gt_idle_worker_of(const struct gt_thread_state *t);
 
 /*

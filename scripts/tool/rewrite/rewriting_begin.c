@@ -23,7 +23,7 @@ static void tell_once(struct gt_m *m, uint64_t ts, bool *told)
 }
 
 /* Begins the open regions, the outermost first. */
-static void tell_regions(struct gt_m *m, struct gt_region *region, uint64_t ts)
+static void tell_regions(struct gt_m *m, struct gt_user_region *region, uint64_t ts)
 {
     if (!region)
         return;

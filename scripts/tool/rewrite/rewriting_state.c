@@ -398,7 +398,7 @@ void gt_do_task(struct gt_m *m, const struct gt_rewritten_task *task, uint64_t t
            GT_ARGS(task->id, task->parent, text_id(task->name), stack_id(task->stack)));
 }
 
-void gt_do_region(struct gt_m *m, struct gt_region *region, uint64_t ts)
+void gt_do_region(struct gt_m *m, struct gt_user_region *region, uint64_t ts)
 {
     region->text = text_id(region->name);
     region->told = true;

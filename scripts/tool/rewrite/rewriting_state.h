@@ -30,7 +30,7 @@ struct gt_m {
     struct gt_p_row *p;
     struct gt_g_row *g;
     const struct gt_g_row *last_g; /* g, or the last g before it */
-    struct gt_lane *lane;
+    struct gt_writing_lane *lane;
     struct gt_p_row *next_p; /* v1: the P to take when the present one stops */
     bool introduced;
 };
@@ -52,8 +52,8 @@ struct gt_p_row {
     } source;
 };
 
-struct gt_region {
-    struct gt_region *outer;
+struct gt_user_region {
+    struct gt_user_region *outer;
     uint64_t task, text; /* text: id of the name in its begin event */
     const char *name;
     const struct gt_callers *stack;
@@ -79,7 +79,7 @@ struct gt_g_row {
     const char *label;                    /* "": none, or, with `process`, none of its own */
     bool named;                           /* with `process`: a label event was written */
     bool first;                           /* the process's first goroutine: main, for v1 */
-    struct gt_region *regions;
+    struct gt_user_region *regions;
     struct gt_log_line lock; /* log of the lock it waits for */
     uint64_t lock_ns, woke_ns;
     struct gt_range assist;
@@ -194,7 +194,7 @@ void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
 void gt_do_p_status(struct gt_m *m, struct gt_p_row *p, uint64_t ts);
 void gt_do_procs(struct gt_m *m, uint64_t ts);
 void gt_do_task(struct gt_m *m, const struct gt_rewritten_task *task, uint64_t ts);
-void gt_do_region(struct gt_m *m, struct gt_region *region, uint64_t ts);
+void gt_do_region(struct gt_m *m, struct gt_user_region *region, uint64_t ts);
 void gt_do_log(struct gt_m *m, const struct gt_log_line *log, uint64_t ts);
 
 /* Write the beginning of a part of a trace, and of a generation (rewriting_begin.c). */

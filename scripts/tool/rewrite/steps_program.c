@@ -36,18 +36,18 @@ static void task_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 
 static void region_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
-    struct gt_region *region = gt_need(calloc(1, sizeof *region));
-    *region = (struct gt_region){.outer = m->g->regions,
-                                 .task = gt_number_of_task(h->task),
-                                 .name = h->text,
-                                 .stack = h->stack};
+    struct gt_user_region *region = gt_need(calloc(1, sizeof *region));
+    *region = (struct gt_user_region){.outer = m->g->regions,
+                                      .task = gt_number_of_task(h->task),
+                                      .name = h->text,
+                                      .stack = h->stack};
     m->g->regions = region;
     gt_do_region(m, region, ts);
 }
 
 static void region_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
-    struct gt_region *region = m->g->regions;
+    struct gt_user_region *region = m->g->regions;
     uint64_t text = region ? region->text : 0;
     if (gt_all->writes)
         gt_put(m, GT_EV_USER_REGION_END, ts,

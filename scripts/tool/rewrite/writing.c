@@ -42,8 +42,8 @@ struct frame {
     uint32_t same_hash;
 };
 
-struct gt_lane {
-    struct gt_lane *next;
+struct gt_writing_lane {
+    struct gt_writing_lane *next;
     uint32_t thread;
     uint64_t last; /* time of the last event */
     struct gt_buf *buf;
@@ -53,7 +53,7 @@ struct gt_lane {
 static struct {
     uint32_t gen;
     uint64_t from, last; /* begin of the generation; time of the latest event */
-    struct gt_lane *lanes;
+    struct gt_writing_lane *lanes;
     struct gt_memo by_thread;
     struct gt_buf *first, **link; /* the generation's full buffers */
     struct gt_buf *texts, *accounts;
@@ -69,7 +69,7 @@ static struct {
     const char *blamed;
     uint64_t mended;    /* events that contradicted others, and were mended before they came here */
     bool of_go, strict; /* see gt_writing_of_go */
-    const struct gt_lane *latest; /* the thread of the last event */
+    const struct gt_writing_lane *latest; /* the thread of the last event */
 } out;
 
 /* Names --------------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static void push(struct gt_buf **buf)
 }
 
 /* Buffers begin small and grow to a batch's size: most threads have few events. */
-static void make_room(struct gt_lane *lane)
+static void make_room(struct gt_writing_lane *lane)
 {
     if (lane->buf && lane->buf->used + EVENT_MAX > GT_BUF_ROOM)
         push(&lane->buf);
@@ -249,20 +249,20 @@ void gt_writing_mend(void)
     out.mended++;
 }
 
-struct gt_lane *gt_writing_lane(uint64_t thread)
+struct gt_writing_lane *gt_writing_lane(uint64_t thread)
 {
     uint64_t *slot = gt_need(gt_memo_at(&out.by_thread, thread + 1));
     if (!*slot) {
-        struct gt_lane *lane = gt_need(calloc(1, sizeof *lane));
+        struct gt_writing_lane *lane = gt_need(calloc(1, sizeof *lane));
         lane->thread = (uint32_t)thread;
         lane->next = out.lanes;
         out.lanes = lane;
         *slot = (uintptr_t)lane;
     }
-    return (struct gt_lane *)(uintptr_t)*slot;
+    return (struct gt_writing_lane *)(uintptr_t)*slot;
 }
 
-uint64_t gt_writing_event(struct gt_lane *lane, enum gt_event_type type, uint64_t ts,
+uint64_t gt_writing_event(struct gt_writing_lane *lane, enum gt_event_type type, uint64_t ts,
                           const uint64_t args[GT_EVENT_ARGS_MAX])
 {
     ts = ts > lane->last ? ts : lane->last;
@@ -406,7 +406,7 @@ static struct gt_clock_snapshot snapshot_at(uint64_t ts)
 /* Readers require an event in each generation: the status of a P that no thread ever has. */
 static void tell_nothing(void)
 {
-    struct gt_lane *lane = gt_writing_lane(ANY_THREAD);
+    struct gt_writing_lane *lane = gt_writing_lane(ANY_THREAD);
     gt_writing_event(lane, GT_EV_PROC_STATUS, out.from,
                      (const uint64_t[GT_EVENT_ARGS_MAX]){GT_PROCS_MAX, GT_P_IDLE});
     push(&lane->buf);
@@ -416,7 +416,7 @@ static void write_generation(bool whole)
 {
     struct gt_clock_snapshot snapshot = snapshot_at(out.from);
     int error = 0;
-    for (struct gt_lane *lane = out.lanes; lane; lane = lane->next)
+    for (struct gt_writing_lane *lane = out.lanes; lane; lane = lane->next)
         push(&lane->buf);
     bool nothing = out.link == &out.first;
     push(&out.texts);

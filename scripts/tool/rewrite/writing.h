@@ -18,7 +18,7 @@ struct gt_writing_source {
 };
 
 /* The events of one thread. */
-struct gt_lane;
+struct gt_writing_lane;
 
 /*
  * Begins the file; no event is before `from`. A failure of this function, as of all that follow,
@@ -56,10 +56,10 @@ void gt_writing_of_go(void);
 
 /* The thread for events of no thread, which come first in their generation. */
 #define GT_WRITING_FIRST UINT32_MAX
-struct gt_lane *gt_writing_lane(uint64_t thread);
+struct gt_writing_lane *gt_writing_lane(uint64_t thread);
 
 /* Adds an event, no earlier than the thread's last one. Returns the event's time. */
-uint64_t gt_writing_event(struct gt_lane *lane, enum gt_event_type type, uint64_t ts,
+uint64_t gt_writing_event(struct gt_writing_lane *lane, enum gt_event_type type, uint64_t ts,
                           const uint64_t args[GT_EVENT_ARGS_MAX]);
 
 /* Ids for events of this generation; 0: no stack or text. */

@@ -12,7 +12,7 @@
  */
 #include "elsewhere.h"
 #include "holders.h"
-#include "python.h"
+#include "python_threads.h"
 #include "visit.h"
 
 #include "encoder/read/need.h"
@@ -35,7 +35,7 @@ struct look {
  */
 static bool is_in_call(const struct gt_still_thread *t)
 {
-    struct gt_call now = gt_call_of(t->tid), then = t->call;
+    struct gt_system_call now = gt_call_of(t->tid), then = t->call;
     then.sp = gt_registers_sp(&t->registers);
     then.pc = gt_registers_pc(&t->registers);
     if (t->wait.kind == GT_WAIT_GIL)
@@ -80,7 +80,7 @@ static bool has_thread(const struct gt_still *s, pid_t own)
 
 static void look_again(const struct gt_still *s, struct look *l)
 {
-    struct gt_wait *w = &l->task->wait;
+    struct gt_thread_wait *w = &l->task->wait;
     if (w->kind == GT_WAIT_GIL)
         return;
     l->holds = l->holds && gt_copy_again(s, l->task);

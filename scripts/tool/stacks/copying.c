@@ -3,7 +3,7 @@
  * and what its call's arguments point to. stop.c and visit.c call this, and confirm.c again for
  * some threads.
  */
-#include "python.h"
+#include "python_threads.h"
 #include "system_calls.h"
 #include "visit.h"
 
@@ -30,7 +30,7 @@ void gt_copy(struct gt_still *s, uint64_t at, size_t size)
         free(bytes);
         return;
     }
-    *GT_MORE(s->piece, s->pieces) = (struct gt_piece){at, (size_t)n, bytes};
+    *GT_MORE(s->piece, s->pieces) = (struct gt_memory_piece){at, (size_t)n, bytes};
 }
 
 /* The process -----------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ static bool find_thread(struct gt_still_thread *t, uint64_t at, const uint8_t *b
 static void look_for_thread(const struct gt_still *s, struct gt_still_thread *t)
 {
     enum { MOST = 1 << 18 };
-    const struct gt_piece *stack = t->pieces ? &s->piece[t->piece] : NULL;
+    const struct gt_memory_piece *stack = t->pieces ? &s->piece[t->piece] : NULL;
     if (!stack || find_thread(t, stack->at, stack->bytes, stack->size) || t->tid != s->pid)
         return;
     uint8_t *bytes = gt_need(malloc(MOST));
@@ -254,7 +254,7 @@ bool gt_copy_again(const struct gt_still *s, const struct gt_still_thread *t)
 {
     bool good = true;
     for (size_t i = t->piece; i < t->piece + t->pieces; i++) {
-        const struct gt_piece *p = &s->piece[i];
+        const struct gt_memory_piece *p = &s->piece[i];
         good &= pread(s->memory, (uint8_t *)p->bytes, p->size, (off_t)p->at) == (ssize_t)p->size;
     }
     return good;

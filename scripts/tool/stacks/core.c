@@ -134,7 +134,8 @@ static void take_memory(struct core *c, const ElfW(Phdr) * ph)
     uint64_t size = ph->p_filesz;
     const uint8_t *bytes = part(c, ph->p_offset, &size);
     if (bytes && size)
-        *GT_MORE(c->still->piece, c->still->pieces) = (struct gt_piece){ph->p_vaddr, size, bytes};
+        *GT_MORE(c->still->piece, c->still->pieces) =
+            (struct gt_memory_piece){ph->p_vaddr, size, bytes};
 }
 
 /* Adds the vDSO's mapping, which no note has. */

@@ -13,7 +13,7 @@
 /* The thread that has to end this thread's wait. NULL: it may time out, or is not certain. */
 static const void *next_of(const void *still, const void *thread)
 {
-    const struct gt_wait *w = &((const struct gt_still_thread *)thread)->wait;
+    const struct gt_thread_wait *w = &((const struct gt_still_thread *)thread)->wait;
     return w->certain && w->owned == GT_OWNER_THREAD ? gt_still_task(still, w->owner) : NULL;
 }
 
@@ -44,7 +44,7 @@ static bool all_wait(const struct gt_still *s)
 {
     bool all = s->tasks > 1 && !s->told;
     for (size_t i = 0; i < s->tasks; i++) {
-        const struct gt_wait *w = &s->task[i].wait;
+        const struct gt_thread_wait *w = &s->task[i].wait;
         all &= s->task[i].state == GT_WAITS &&
                (w->within || (w->certain && w->owned == GT_OWNER_THREAD));
     }
@@ -60,7 +60,7 @@ void gt_find_deadlocks(struct gt_still *s)
             add_cycle(s, entry, stuck);
     }
     for (size_t i = 0; i < s->tasks; i++) {
-        const struct gt_wait *w = &s->task[i].wait;
+        const struct gt_thread_wait *w = &s->task[i].wait;
         bool gone = w->owned == GT_OWNER_ENDED || w->owned == GT_OWNER_LEFT;
         bool ended = w->certain && gone;
         if (stuck[i] || (!ended && !w->refused))

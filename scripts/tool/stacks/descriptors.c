@@ -105,7 +105,7 @@ void gt_describe_fd(pid_t pid, struct gt_fd *fd)
         name_protocol(path, fd->what, sizeof fd->what);
 }
 
-void gt_add_watched(pid_t pid, int epoll, struct gt_wait *wait)
+void gt_add_watched(pid_t pid, int epoll, struct gt_thread_wait *wait)
 {
     enum { MOST = 64 };
     char name[64], line[256];

@@ -26,7 +26,7 @@ enum { WAYS_MOST = 16 }; /* processes on the way to a thread of ours */
 /* Locks on files ------------------------------------------------------------------------------ */
 
 /* The type in /proc/locks of the lock that the call waits for; NULL: it waits for none. */
-static const char *type_of(const struct gt_call *c)
+static const char *type_of(const struct gt_system_call *c)
 {
     bool record = c->number == SYS_fcntl && (int)c->argument[1] == F_SETLKW;
     return c->number == SYS_flock ? "FLOCK" : record ? "POSIX" : NULL;
@@ -178,7 +178,7 @@ static struct holder holder_of(pid_t process, const char *type, const struct fil
 }
 
 /* The holder of the lock that the thread of the process waits for. again: reads all anew. */
-static struct holder file_lock_holder(pid_t process, const struct gt_call *c, bool again)
+static struct holder file_lock_holder(pid_t process, const struct gt_system_call *c, bool again)
 {
     const char *type = type_of(c);
     struct file file = {.inode = 0};
@@ -205,7 +205,7 @@ static pid_t process_of(pid_t tid)
 }
 
 /* The owner of the mutex in shared memory that a thread waits for; 0: it waits for none. */
-static pid_t mutex_owner(pid_t tid, const struct gt_call *c)
+static pid_t mutex_owner(pid_t tid, const struct gt_system_call *c)
 {
     char path[64];
     pthread_mutex_t m;
@@ -228,7 +228,7 @@ static pid_t mutex_owner(pid_t tid, const struct gt_call *c)
 static pid_t next_of(pid_t tid)
 {
     long sleeps = gt_sleeps_of(tid);
-    struct gt_call call = gt_call_of(tid), after;
+    struct gt_system_call call = gt_call_of(tid), after;
     pid_t next = mutex_owner(tid, &call);
     if (!next) {
         struct holder h = file_lock_holder(process_of(tid), &call, true);
@@ -255,7 +255,7 @@ static bool waits_for(const struct gt_still *s, const struct gt_still_thread *ot
                       const struct gt_still_thread *t)
 {
     for (size_t i = 0; other && other != t && i < s->tasks; i++) {
-        const struct gt_wait *w = &other->wait;
+        const struct gt_thread_wait *w = &other->wait;
         other = w->certain && w->owned == GT_OWNER_THREAD ? gt_still_task(s, w->owner) : NULL;
     }
     return other == t;
@@ -274,7 +274,7 @@ static void find_suspect(const struct gt_still *s, struct gt_still_thread *t)
 
 void gt_find_elsewhere(const struct gt_still *s, struct gt_still_thread *t)
 {
-    struct gt_wait *w = &t->wait;
+    struct gt_thread_wait *w = &t->wait;
     struct holder h = {.has_it = true, .stays = true};
     bool mutex = w->kind == GT_WAIT_MUTEX && w->owned == GT_OWNER_FOREIGN && !w->timed;
     if (!mutex)

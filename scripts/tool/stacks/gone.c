@@ -50,7 +50,7 @@ static enum gt_wait_kind kind_of(const char *called)
  * What the thread waits for, and its holder when the wait began. The holder holds it still if no
  * wait for it has ended since: an unlock would have ended one.
  */
-static void set_wait(struct gt_wait *wait, const struct gt_threads *threads,
+static void set_wait(struct gt_thread_wait *wait, const struct gt_threads *threads,
                      const struct gt_thread_state *t)
 {
     const char *called = t->stack && t->stack->n ? t->stack->frame[0].func : "";

@@ -14,7 +14,7 @@
 #include "holders.h"
 
 #include "elsewhere.h"
-#include "python.h"
+#include "python_threads.h"
 
 #include "encoder/base/glibc.h"
 #include "preload/shared/control_page.h"
@@ -307,7 +307,7 @@ static bool may_read(const struct gt_still_thread *t, uint64_t lock)
 /* Finds as many threads as the lock has readers. If there are more candidates, none is named. */
 static void readers(const struct gt_still *s, struct gt_still_thread *t)
 {
-    struct gt_wait *w = &t->wait;
+    struct gt_thread_wait *w = &t->wait;
     for (int pass = 0; pass < 2 && !w->reading; pass++) {
         for (size_t i = 0; i < s->tasks; i++) {
             const struct gt_still_thread *other = &s->task[i];

@@ -16,7 +16,7 @@
 #include <string.h>
 
 static struct {
-    struct gt_made code;
+    struct gt_made_functions code;
     uint64_t now_ns;
 } made;
 

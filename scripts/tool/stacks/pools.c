@@ -382,7 +382,7 @@ static void find_regions(struct pools *p)
     for (size_t i = 0; i < s->mappings && !s->core; i++)
         add_region(p, &s->mapping[i]);
     for (size_t i = 0; i < s->pieces && s->core; i++) {
-        const struct gt_piece *piece = &s->piece[i];
+        const struct gt_memory_piece *piece = &s->piece[i];
         const struct gt_mapping *m = gt_still_mapping(s, piece->at);
         add_region(p, &(struct gt_mapping){.lo = piece->at,
                                            .hi = piece->at + piece->size,

@@ -56,7 +56,7 @@ unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SA
     return sizeof saved / sizeof *saved;
 }
 
-struct user_regs_struct gt_registers_of_call(const struct gt_call *call)
+struct user_regs_struct gt_registers_of_call(const struct gt_system_call *call)
 {
     const uint64_t *argument = call->argument;
     return (struct user_regs_struct){.rip = call->pc,
@@ -89,10 +89,11 @@ static bool is_interrupted(long result)
     }
 }
 
-struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
-                                 bool *eintr)
+struct gt_system_call gt_registers_call(const struct user_regs_struct *r,
+                                        const struct gt_system_call *before, bool *eintr)
 {
-    struct gt_call call = {(long)r->orig_rax, {r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9}, 0, 0};
+    struct gt_system_call call = {
+        (long)r->orig_rax, {r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9}, 0, 0};
     (void)before;
     if (call.number < 0 || !is_interrupted((long)r->rax))
         call.number = -1;
@@ -101,7 +102,7 @@ struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct 
 }
 
 /* The kernel looks at this result once more: if a handler has to run, the call returns EINTR. */
-void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call)
+void gt_registers_restart(struct user_regs_struct *r, const struct gt_system_call *call)
 {
     (void)call;
     r->rax = (uint64_t)-ERESTARTNOHAND;
@@ -141,7 +142,7 @@ unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DW
     return 32;
 }
 
-struct user_regs_struct gt_registers_of_call(const struct gt_call *call)
+struct user_regs_struct gt_registers_of_call(const struct gt_system_call *call)
 {
     struct user_regs_struct r = {.sp = call->sp, .pc = call->pc};
     memcpy(r.regs, call->argument, sizeof call->argument);
@@ -169,10 +170,10 @@ unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SA
  * The result overwrites the first argument. A call that the kernel will repeat is set up before the
  * thread stops: the next instruction is then the call.
  */
-struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
-                                 bool *eintr)
+struct gt_system_call gt_registers_call(const struct user_regs_struct *r,
+                                        const struct gt_system_call *before, bool *eintr)
 {
-    struct gt_call call = *before;
+    struct gt_system_call call = *before;
     bool same = call.number >= 0 && r->sp == call.sp;
     *eintr = same && r->pc == call.pc && (long)r->regs[0] == -EINTR;
     if (!same || !(*eintr || r->pc == call.pc - 4))
@@ -180,7 +181,7 @@ struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct 
     return call;
 }
 
-void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call)
+void gt_registers_restart(struct user_regs_struct *r, const struct gt_system_call *call)
 {
     r->regs[0] = call->argument[0];
     r->pc -= 4;

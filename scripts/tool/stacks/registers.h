@@ -11,7 +11,7 @@
 
 enum { GT_CALL_NONE = -1, GT_CALL_RUNNING = -2 }; /* RUNNING: it may be in any call or none */
 
-struct gt_call {
+struct gt_system_call {
     long number; /* less than 0: none */
     uint64_t argument[6];
     uint64_t sp, pc; /* where the call was made; only from /proc/PID/syscall */
@@ -35,7 +35,7 @@ bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at,
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS]);
 
 /* The registers that a call tells, for a thread that was not stopped. The others are 0. */
-struct user_regs_struct gt_registers_of_call(const struct gt_call *call);
+struct user_regs_struct gt_registers_of_call(const struct gt_system_call *call);
 
 /* Whether gt_registers_of_call knows the register with that number in DWARF's order. */
 bool gt_registers_in_call(unsigned dwarf);
@@ -57,8 +57,8 @@ unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SA
  * call that the thread was in a moment earlier; number -1: not known. *eintr: the kernel made the
  * call fail with EINTR because the thread had to stop.
  */
-struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
-                                 bool *eintr);
+struct gt_system_call gt_registers_call(const struct user_regs_struct *r,
+                                        const struct gt_system_call *before, bool *eintr);
 
 /* Makes the kernel repeat a call that failed with EINTR, as it repeats most other calls. */
-void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call);
+void gt_registers_restart(struct user_regs_struct *r, const struct gt_system_call *call);

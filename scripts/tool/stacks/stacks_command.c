@@ -50,7 +50,7 @@ static void print_thread(FILE *out, const struct gt_still_thread *t)
 /*
  * Prints the readers of a rwlock. The lock does not name them; the stacks do, but not for certain.
  */
-static void print_readers(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+static void print_readers(FILE *out, const struct gt_still *s, const struct gt_thread_wait *w)
 {
     fprintf(out, ", held by %u reader%s", w->readers, w->readers == 1 ? "" : "s");
     for (size_t i = 0; i < w->reading; i++) {
@@ -63,7 +63,7 @@ static void print_readers(FILE *out, const struct gt_still *s, const struct gt_w
 }
 
 /* The process that holds it, and what is known of its threads. */
-static void print_process(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+static void print_process(FILE *out, const struct gt_still *s, const struct gt_thread_wait *w)
 {
     char name[17] = "";
     bool own = w->process == s->pid;
@@ -79,7 +79,7 @@ static void print_process(FILE *out, const struct gt_still *s, const struct gt_w
     print_thread(out, gt_still_task(s, tid));
 }
 
-static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+static void print_owner(FILE *out, const struct gt_still *s, const struct gt_thread_wait *w)
 {
     static const char *const gone[] = {
         [GT_OWNER_ENDED] = "has ended",
@@ -102,7 +102,7 @@ static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wai
     print_thread(out, t);
 }
 
-static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+static void print_lock(FILE *out, const struct gt_still *s, const struct gt_thread_wait *w)
 {
     static const char *const what[] = {
         [GT_WAIT_MUTEX] = "mutex",      [GT_WAIT_RWLOCK] = "rwlock",
@@ -124,7 +124,7 @@ static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait
         fputs("; the kernel has refused it, so for ever", out);
 }
 
-static void print_fds(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+static void print_fds(FILE *out, const struct gt_still *s, const struct gt_thread_wait *w)
 {
     fputs(w->call, out);
     for (size_t i = 0; i < w->fds; i++) {
@@ -138,7 +138,7 @@ static void print_fds(FILE *out, const struct gt_still *s, const struct gt_wait 
 
 static void print_wait(FILE *out, const struct gt_still *s, const struct gt_still_thread *t)
 {
-    const struct gt_wait *w = &t->wait;
+    const struct gt_thread_wait *w = &t->wait;
     if (w->kind == GT_WAIT_NONE) {
         fputs(gt_state_names[t->state], out);
         return;

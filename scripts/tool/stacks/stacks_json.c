@@ -22,7 +22,7 @@ static void put_frame(const struct gt_place *f)
     putchar('}');
 }
 
-static void put_fds(const struct gt_wait *w)
+static void put_fds(const struct gt_thread_wait *w)
 {
     fputs(",\"fds\":[", stdout);
     for (size_t i = 0; i < w->fds; i++) {
@@ -33,7 +33,7 @@ static void put_fds(const struct gt_wait *w)
     putchar(']');
 }
 
-static void put_owner(const struct gt_wait *w)
+static void put_owner(const struct gt_thread_wait *w)
 {
     static const char *const states[] = {"unknown", "thread", "ended", "foreign", "left", "forked"};
     if (w->owned != GT_OWNER_UNKNOWN)
@@ -49,7 +49,7 @@ static void put_owner(const struct gt_wait *w)
 }
 
 /* Puts a wait; null if the thread runs. */
-static void put_wait(const struct gt_wait *w)
+static void put_wait(const struct gt_thread_wait *w)
 {
     if (w->kind == GT_WAIT_NONE) {
         fputs("null", stdout);

@@ -31,7 +31,7 @@ bool gt_still_read(const struct gt_still *s, uint64_t at, void *to, size_t size)
     size_t from = first < s->pieces ? first : 0;
     for (size_t n = 0; n < s->pieces; n++) {
         size_t i = from + n < s->pieces ? from + n : from + n - s->pieces;
-        const struct gt_piece *p = &s->piece[i];
+        const struct gt_memory_piece *p = &s->piece[i];
         if (at >= p->at && at - p->at < p->size && size <= p->size - (at - p->at)) {
             memcpy(to, p->bytes + (at - p->at), size);
             return true;

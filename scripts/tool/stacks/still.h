@@ -61,7 +61,7 @@ struct gt_fd {
     char what[192]; /* "": not known */
 };
 
-struct gt_wait {
+struct gt_thread_wait {
     enum gt_wait_kind kind;
     const char *call; /* the system call; NULL: it has no name here */
     long number;      /* number of the system call */
@@ -94,8 +94,8 @@ struct gt_still_thread {
     bool arrived;   /* its registers and its stack are of one moment */
     bool by_call;   /* it was not stopped: of its registers only those of its call are known */
     bool has_frame; /* and the frame pointer */
-    struct gt_call before; /* the call it was in before it was stopped */
-    struct gt_call call;   /* in progress at the moment of this picture */
+    struct gt_system_call before; /* the call it was in before it was stopped */
+    struct gt_system_call call;   /* in progress at the moment of this picture */
     struct user_regs_struct registers;
     size_t piece, pieces; /* copied for it, its stack first */
     uint64_t python;      /* Python's state of it; 0: it executes no Python */
@@ -108,7 +108,7 @@ struct gt_still_thread {
     size_t frames;
     bool cut;     /* the stack is longer than what is shown */
     bool unknown; /* and its rest is unknown: mostly code made at run time */
-    struct gt_wait wait;
+    struct gt_thread_wait wait;
     bool stuck; /* confirmed as a part of a deadlock */
 };
 
@@ -118,7 +118,7 @@ struct gt_mapping {
     bool readable, writable; /* while the process runs */
 };
 
-struct gt_piece {
+struct gt_memory_piece {
     uint64_t at;
     size_t size;
     const uint8_t *bytes;
@@ -144,7 +144,7 @@ struct gt_still {
     uint64_t vdso;              /* address of the vDSO */
     struct gt_still_thread *task;
     struct gt_mapping *mapping;
-    struct gt_piece *piece;
+    struct gt_memory_piece *piece;
     struct gt_deadlock *deadlock;
     size_t tasks, mappings, pieces, deadlocks;
 };
@@ -179,8 +179,8 @@ void gt_stop(struct gt_still *still, pid_t pid);
  * visit.c: the call that a thread sleeps in, found without stopping it; GT_CALL_NONE if nothing
  * tells.
  */
-struct gt_call gt_call_of(pid_t tid);
-bool gt_call_is_same(const struct gt_call *a, const struct gt_call *b);
+struct gt_system_call gt_call_of(pid_t tid);
+bool gt_call_is_same(const struct gt_system_call *a, const struct gt_system_call *b);
 
 /* How often the thread has gone to sleep. */
 long gt_sleeps_of(pid_t tid);
@@ -230,7 +230,7 @@ enum gt_owner gt_forked_owner(const struct gt_still *still, pid_t own);
 void gt_describe_fd(pid_t pid, struct gt_fd *fd);
 
 /* Adds the descriptors that an epoll descriptor watches. */
-void gt_add_watched(pid_t pid, int epoll, struct gt_wait *wait);
+void gt_add_watched(pid_t pid, int epoll, struct gt_thread_wait *wait);
 
 /* stacks_json.c */
 void gt_stacks_json(const struct gt_still *still);

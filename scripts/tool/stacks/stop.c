@@ -9,7 +9,7 @@
  *
  * If the process executes another program meanwhile, everything begins again.
  */
-#include "python.h"
+#include "python_threads.h"
 #include "visit.h"
 
 #include "scripts/tool/alone.h"

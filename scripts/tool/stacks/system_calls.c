@@ -46,7 +46,7 @@ static bool is_pipe(int tid, int fd)
     return readlink(path, what, sizeof what) >= 5 && memcmp(what, "pipe:", 5) == 0;
 }
 
-static bool has_timeout(const struct gt_call_row *row, const struct gt_call *call)
+static bool has_timeout(const struct gt_call_row *row, const struct gt_system_call *call)
 {
     if (row->timeout < 0)
         return false;
@@ -58,7 +58,7 @@ static bool has_timeout(const struct gt_call_row *row, const struct gt_call *cal
  * Whether the address is in the frame of libc's own function, as in sleep(3): all return addresses
  * below it are libc's. A stale return address into the program makes the answer false.
  */
-static bool is_of_libc(const struct gt_still *still, const struct gt_call *call, uint64_t at)
+static bool is_of_libc(const struct gt_still *still, const struct gt_system_call *call, uint64_t at)
 {
     enum { WORDS = 64 }; /* more than such a function has */
     uint64_t words[WORDS], n = (at - call->sp) / sizeof *words;
@@ -76,13 +76,13 @@ static bool is_of_libc(const struct gt_still *still, const struct gt_call *call,
 
 /* Whether the kernel writes the rest of a sleep to memory, which the caller may then sleep. */
 static bool tells_rest(const struct gt_still *still, const struct gt_call_row *row,
-                       const struct gt_call *call)
+                       const struct gt_system_call *call)
 {
     uint64_t rest = row->class == GT_CALL_SLEEP ? call->argument[row->timeout + 1] : 0;
     return rest && !(rest == call->argument[row->timeout] && is_of_libc(still, call, rest));
 }
 
-static bool wants_all(const struct gt_call *call)
+static bool wants_all(const struct gt_system_call *call)
 {
     return (call->number == SYS_recvfrom && call->argument[3] & MSG_WAITALL) ||
            (call->number == SYS_recvmsg && call->argument[2] & MSG_WAITALL);
@@ -93,7 +93,7 @@ static bool wants_all(const struct gt_call *call)
  * was lost. If the call were repeated it would end, and with it the hang that the user wants to
  * see.
  */
-static bool has_changed(const struct gt_still *still, const struct gt_call *call)
+static bool has_changed(const struct gt_still *still, const struct gt_system_call *call)
 {
     static const unsigned waits =
         1u << FUTEX_WAIT | 1u << FUTEX_WAIT_BITSET | 1u << FUTEX_WAIT_REQUEUE_PI;
@@ -103,7 +103,8 @@ static bool has_changed(const struct gt_still *still, const struct gt_call *call
             word != (uint32_t)call->argument[2]);
 }
 
-enum gt_again gt_call_again(const struct gt_still *still, int tid, const struct gt_call *call)
+enum gt_again gt_call_again(const struct gt_still *still, int tid,
+                            const struct gt_system_call *call)
 {
     const struct gt_call_row *row = gt_call_row(call->number);
     if (!row || tells_rest(still, row, call) || wants_all(call) || has_changed(still, call))

@@ -42,5 +42,6 @@ const struct gt_call_row *gt_call_named(const char *name);
  * without a timeout. tid: the thread in the call.
  */
 struct gt_still;
-struct gt_call;
-enum gt_again gt_call_again(const struct gt_still *still, int tid, const struct gt_call *call);
+struct gt_system_call;
+enum gt_again gt_call_again(const struct gt_still *still, int tid,
+                            const struct gt_system_call *call);

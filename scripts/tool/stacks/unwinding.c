@@ -5,7 +5,7 @@
  */
 #include "frame.h"
 #include "loaded.h"
-#include "python.h"
+#include "python_threads.h"
 
 #include "scripts/tool/tool.h"
 

@@ -87,9 +87,9 @@ void gt_read_name(pid_t tid, char name[17])
         fclose(f);
 }
 
-struct gt_call gt_call_of(pid_t tid)
+struct gt_system_call gt_call_of(pid_t tid)
 {
-    struct gt_call c = {.number = GT_CALL_NONE};
+    struct gt_system_call c = {.number = GT_CALL_NONE};
     unsigned long long v[8];
     char line[256];
     FILE *f = gt_open_proc(tid, "syscall");
@@ -109,7 +109,7 @@ struct gt_call gt_call_of(pid_t tid)
     return c;
 }
 
-bool gt_call_is_same(const struct gt_call *a, const struct gt_call *b)
+bool gt_call_is_same(const struct gt_system_call *a, const struct gt_system_call *b)
 {
     return a->number == b->number && a->sp == b->sp && a->pc == b->pc &&
            memcmp(a->argument, b->argument, sizeof a->argument) == 0;
@@ -145,7 +145,7 @@ static bool read_asleep(struct gt_stop *s, struct gt_still_thread *t, char state
     struct gt_still *still = s->still;
     size_t pieces = still->pieces;
     long sleeps = gt_sleeps_of(t->tid);
-    struct gt_call call = gt_call_of(t->tid), after;
+    struct gt_system_call call = gt_call_of(t->tid), after;
     if (call.number < 0)
         return false;
     t->by_call = t->arrived = true;

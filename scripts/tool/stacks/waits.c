@@ -20,7 +20,7 @@ struct waiting {
     const struct gt_still *still;
     const struct gt_still_thread *task;
     const struct gt_call_row *row;
-    struct gt_wait *wait;
+    struct gt_thread_wait *wait;
     uint32_t word; /* the futex's value */
 };
 
@@ -251,7 +251,7 @@ static const struct role *role_of(const struct gt_still_thread *t)
 
 static void futex(struct waiting *w)
 {
-    const struct gt_call *c = &w->task->call;
+    const struct gt_system_call *c = &w->task->call;
     int operation = (int)c->argument[1] & FUTEX_CMD_MASK;
     uint64_t at = c->argument[0];
     w->wait->kind = GT_WAIT_FUTEX;
@@ -286,7 +286,7 @@ static void of_descriptor(struct waiting *w)
 
 static void of_poll(struct waiting *w)
 {
-    const struct gt_call *c = &w->task->call;
+    const struct gt_system_call *c = &w->task->call;
     struct pollfd p;
     w->wait->kind = GT_WAIT_POLL;
     for (uint64_t i = 0; i < c->argument[1] && i < FDS_MAX; i++) {
@@ -297,7 +297,7 @@ static void of_poll(struct waiting *w)
 
 static void of_select(struct waiting *w)
 {
-    const struct gt_call *c = &w->task->call;
+    const struct gt_system_call *c = &w->task->call;
     w->wait->kind = GT_WAIT_POLL;
     for (int fd = 0; fd < (int)c->argument[0] && fd < 1024; fd++) {
         for (int set = 1; set <= 3; set++) {
@@ -330,7 +330,7 @@ static void of_sleep(struct waiting *w)
 
 static void of_child(struct waiting *w)
 {
-    const struct gt_call *c = &w->task->call;
+    const struct gt_system_call *c = &w->task->call;
     bool waitid = strcmp(w->row->name, "waitid") == 0;
     w->wait->kind = GT_WAIT_CHILD;
     w->wait->child = !waitid               ? (pid_t)c->argument[0]
@@ -356,7 +356,7 @@ static void (*const classes[])(struct waiting *) = {
  */
 static void find_timeout(struct waiting *w)
 {
-    const struct gt_call *c = &w->task->call;
+    const struct gt_system_call *c = &w->task->call;
     struct timespec t;
     if (w->row->timeout < 0)
         return;
@@ -419,7 +419,7 @@ static const struct gt_call_row *row_of_restarted(const struct gt_still_thread *
  */
 static bool is_within(const struct gt_still_thread *t)
 {
-    const struct gt_wait *w = &t->wait;
+    const struct gt_thread_wait *w = &t->wait;
     bool ours = t->call.number == SYS_futex && t->call.argument[1] & FUTEX_PRIVATE_FLAG;
     switch (w->kind) {
     case GT_WAIT_FUTURE: return !w->timed; /* libstdc++ does not use FUTEX_PRIVATE_FLAG */
@@ -446,7 +446,7 @@ void gt_find_wait(const struct gt_still *still, struct gt_still_thread *t)
     struct waiting w = {still, t, gt_call_row(t->call.number), &t->wait, 0};
     free(t->wait.fd);
     free(t->wait.reader);
-    t->wait = (struct gt_wait){0};
+    t->wait = (struct gt_thread_wait){0};
     if (t->call.number < 0)
         return;
     gt_still_prefer(t);

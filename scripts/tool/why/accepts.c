@@ -22,7 +22,7 @@ struct worker {
     bool accepts;  /* it has called accept, or waits in it */
 };
 
-static bool is_accept(const struct gt_graph *graph, const struct gt_step *s)
+static bool is_accept(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return gt_is_accept(gt_graph_call_of(graph, s));
 }
@@ -41,7 +41,7 @@ static struct worker look_at(const struct gt_survey *survey, struct gt_sections 
     struct worker w = {.rest = GT_NOBODY};
     bool waited = false; /* the last accept did */
     uint64_t since = graph->lane[thread].begin, last = 0, late = 0, ran = 0;
-    for (const struct gt_step *s = gt_cursor_from(&c, survey->from); s && s->from < survey->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, survey->from); s && s->from < survey->to;
          s = gt_cursor_next(&c)) {
         bool accepts = is_accept(graph, s), waits = s->kind == GT_NETWORK;
         bool rests = waits && (accepts || gt_graph_is_idle(graph, s));

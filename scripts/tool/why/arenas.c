@@ -1,7 +1,7 @@
 /* See arenas.h. Names are those of glibc: malloc/malloc.c, nptl/lowlevellock.c. */
 #include "arenas.h"
 
-#include "samples.h"
+#include "cpu_samples.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
@@ -91,7 +91,7 @@ static void add_unseen(struct look *l, struct gt_sections *sections, uint32_t th
                        uint64_t to)
 {
     struct gt_cursor c = {.graph = sections->graph, .thread = thread};
-    for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
          s = gt_cursor_next(&c)) {
         if (s->kind == GT_RUNNING || s->kind == GT_UNSEEN)
             gt_sections_split(sections, thread, s, s->from > from ? s->from : from,

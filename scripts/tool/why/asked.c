@@ -59,14 +59,14 @@ struct search {
     uint32_t own; /* the section of the waits themselves */
 };
 
-static bool makes_child(const struct gt_graph *graph, const struct gt_step *s)
+static bool makes_child(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     static const char *const calls[] = {"fork", "vfork", "clone", "posix_spawn", NULL};
     const char *call = gt_leaf_of(graph->spot[s->spot].stack);
     return gt_begins_with(call + strspn(call, "_"), calls);
 }
 
-static bool waits_for_child(const struct gt_graph *graph, const struct gt_step *s)
+static bool waits_for_child(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return gt_waits_for_child(gt_leaf_of(graph->spot[s->spot].stack));
 }
@@ -78,7 +78,7 @@ static void add_looks(struct looks *all, const struct gt_survey *v, struct gt_se
     const struct gt_graph *graph = sections->graph;
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct gt_rounds rounds = {.spot = GT_NOBODY};
-    const struct gt_step *s = gt_cursor_from(&c, v->from);
+    const struct gt_lane_step *s = gt_cursor_from(&c, v->from);
     uint64_t between = 0;
     bool after = false;                /* the step before is such a wait */
     bool makes = false, waits = false; /* a child, since the last such wait */
@@ -134,7 +134,7 @@ static void note_holds(struct search *s, size_t number, const struct look *look,
 {
     struct gt_hold_walk walk = {0};
     const struct gt_lane *lane = &s->sections->graph->lane[other];
-    for (const struct gt_hold *h; (h = gt_lane_next_hold(lane, look->to, &walk));) {
+    for (const struct gt_lock_hold *h; (h = gt_lane_next_hold(lane, look->to, &walk));) {
         if (h->from <= look->to && !h->gil)
             note(s, number, look->last, GT_ASKED_HELD, h->lock);
     }
@@ -150,7 +150,7 @@ static void note_other(struct search *s, size_t number, const struct look *look,
     struct gt_cursor *c = &s->cursor[other];
     uint64_t until = s->sections->graph->lane[other].until;
     uint64_t at = look->to < until ? look->to : until;
-    const struct gt_step *step = at > look->from ? gt_cursor_seek(c, at) : NULL;
+    const struct gt_lane_step *step = at > look->from ? gt_cursor_seek(c, at) : NULL;
     for (int i = 0; step && i < STEPS_MOST && step->to > look->from; i++) {
         bool there = step->to > look->to, calls = step->kind != GT_RUNNING;
         uint32_t section = gt_sections_of(s->sections, other, step);

@@ -23,7 +23,7 @@ struct order {
 
 /* The rough holds of a thread: see gt_hold_is_rough. */
 struct rough {
-    struct gt_hold **at;
+    struct gt_lock_hold **at;
     size_t n, room;
 };
 
@@ -56,7 +56,7 @@ static void find_rough(struct look *l)
 }
 
 /* The rough hold that begins about when the post comes, or NULL. */
-static struct gt_hold *hold_about(const struct look *l, const struct post *p)
+static struct gt_lock_hold *hold_about(const struct look *l, const struct post *p)
 {
     const struct rough *its = &l->rough[p->by];
     size_t low = 0, high = its->n;
@@ -67,7 +67,7 @@ static struct gt_hold *hold_about(const struct look *l, const struct post *p)
         else
             high = middle;
     }
-    struct gt_hold *h = low < its->n ? its->at[low] : NULL;
+    struct gt_lock_hold *h = low < its->n ? its->at[low] : NULL;
     uint64_t off = !h ? 0 : h->from > p->at ? h->from - p->at : p->at - h->from;
     return h && off <= 2 * gt_hold_slack(h) ? h : NULL;
 }
@@ -77,7 +77,7 @@ static void find_posts(struct look *l)
     const struct gt_graph *graph = l->graph;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        const struct gt_step *s = graph->lane[i].woken ? gt_cursor_next(&c) : NULL;
+        const struct gt_lane_step *s = graph->lane[i].woken ? gt_cursor_next(&c) : NULL;
         for (; s && l->posts < POSTS_MOST; s = gt_cursor_next(&c)) {
             struct post post = {s->to, s->by, s->spot};
             if (s->by == GT_NOBODY || !hold_about(l, &post) || gt_graph_is_lock_wait(graph, s))
@@ -104,11 +104,11 @@ static struct order *order_of(struct look *l, uint32_t lock, uint32_t spot)
  * Whether the thread waited for the lock, just before the post (1) or just after (-1). 0: it did
  * not wait.
  */
-static int waited(const struct look *l, const struct post *p, const struct gt_hold *h)
+static int waited(const struct look *l, const struct post *p, const struct gt_lock_hold *h)
 {
     struct gt_cursor *c = &l->cursor[p->by];
     uint64_t slack = 2 * gt_hold_slack(h);
-    const struct gt_step *s = gt_cursor_seek(c, p->at);
+    const struct gt_lane_step *s = gt_cursor_seek(c, p->at);
     for (int i = 0; s && i < 4 && s->from < p->at + slack; i++, s = gt_cursor_next(c)) {
         if (s->from >= p->at && gt_graph_is_lock_wait(l->graph, s) && s->lock == h->lock)
             return -1;
@@ -123,7 +123,7 @@ static int waited(const struct look *l, const struct post *p, const struct gt_ho
 
 static void learn(struct look *l, const struct post *p)
 {
-    const struct gt_hold *h = hold_about(l, p);
+    const struct gt_lock_hold *h = hold_about(l, p);
     int way = h ? waited(l, p, h) : 0;
     if (way > 0)
         order_of(l, h->lock, p->spot)->after++;
@@ -133,7 +133,7 @@ static void learn(struct look *l, const struct post *p)
 
 static void settle(struct look *l, const struct post *p)
 {
-    struct gt_hold *h = hold_about(l, p);
+    struct gt_lock_hold *h = hold_about(l, p);
     struct order order = h ? *order_of(l, h->lock, p->spot) : (struct order){0, 0};
     if (h && h->from >= p->at && p->at && order.after > TIMES * order.before)
         h->from = p->at - 1;

@@ -4,7 +4,7 @@
  */
 #include "loops.h"
 
-#include "samples.h"
+#include "cpu_samples.h"
 
 #include "scripts/tool/tool.h"
 
@@ -206,7 +206,7 @@ static bool name_function(const struct look *l, struct slow *slow, size_t n, siz
  */
 static bool cause_of(struct look *l, const struct piece *piece, struct gt_blockage *out)
 {
-    struct gt_path path = {0};
+    struct gt_critical_path path = {0};
     uint64_t rest = 0;
     const struct gt_path_row *row = NULL;
     gt_path_add(&path, l->sections, piece->thread, piece->from, piece->from + piece->ns);
@@ -308,7 +308,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* How long usual pieces are in that section. */
-static uint64_t usual_of(const struct look *l, const struct gt_path *usual, size_t n,
+static uint64_t usual_of(const struct look *l, const struct gt_critical_path *usual, size_t n,
                          const struct gt_blockage *it)
 {
     uint64_t ns = 0;
@@ -324,7 +324,7 @@ static uint64_t usual_of(const struct look *l, const struct gt_path *usual, size
 
 static void compare_with_usual(struct look *l, struct gt_loops *loops)
 {
-    struct gt_path usual = {0};
+    struct gt_critical_path usual = {0};
     struct gt_loop *loop = l->loop;
     find_pieces(l, loops, loop->p50 - loop->p50 / 10, loop->p50 + loop->p50 / 10, USUAL_MOST);
     for (size_t i = 0; i < l->n; i++)
@@ -482,7 +482,7 @@ static char *sentence(const struct gt_sections *sections, const struct gt_loop *
 
 /* The longest row that is neither rest nor a lack of CPUs, if it is a good part; or NULL. */
 static const struct gt_path_row *main_row(const struct gt_sections *sections,
-                                          const struct gt_path *path)
+                                          const struct gt_critical_path *path)
 {
     enum { LEAST_PERCENT = 25 };
     for (size_t i = 0; i < path->n; i++) {
@@ -495,7 +495,7 @@ static const struct gt_path_row *main_row(const struct gt_sections *sections,
 
 /* What the loop does most, if it works a good part of the time. */
 static void tell_busy(const struct gt_loops *loops, struct gt_findings *all,
-                      const struct gt_sections *sections, const struct gt_path *path)
+                      const struct gt_sections *sections, const struct gt_critical_path *path)
 {
     enum { LEAST_PERCENT = 25 };
     const struct gt_path_row *row = main_row(sections, path);
@@ -529,7 +529,8 @@ static void tell_busy(const struct gt_loops *loops, struct gt_findings *all,
  * How many findings come before slow pieces of work: findings about locks that are held during half
  * of the path of all pieces. Slow pieces are next to nothing of that path. slow_ns: their length.
  */
-static size_t first_of(const struct gt_findings *all, const struct gt_path *path, uint64_t slow_ns)
+static size_t first_of(const struct gt_findings *all, const struct gt_critical_path *path,
+                       uint64_t slow_ns)
 {
     enum { LEAST_PERCENT = 5 };
     size_t n = 0;
@@ -539,7 +540,7 @@ static size_t first_of(const struct gt_findings *all, const struct gt_path *path
 }
 
 void gt_loops_tell(const struct gt_loops *loops, struct gt_findings *all,
-                   const struct gt_sections *sections, const struct gt_path *path)
+                   const struct gt_sections *sections, const struct gt_critical_path *path)
 {
     enum { TOLD_MOST = 4 };
     size_t told = 0;

@@ -41,7 +41,7 @@ static int by_thread(const void *a, const void *b)
     return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-static void add(struct calls *to, const struct gt_step *s, uint32_t thread)
+static void add(struct calls *to, const struct gt_lane_step *s, uint32_t thread)
 {
     to->at = gt_need_room(to->at, to->n, &to->room, sizeof *to->at);
     to->at[to->n++] = (struct call){s->from, s->to, thread, s->spot, false, 0, GT_NOBODY};
@@ -52,7 +52,7 @@ static void find_calls(const struct gt_graph *graph, struct calls *connects, str
 {
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             const char *call = gt_graph_call_of(graph, s);
             if (gt_is_connect(call))
                 add(connects, s, i);

@@ -22,7 +22,7 @@ struct moments {
     uint64_t ran, delayed;
 };
 
-static void add_both_ends(struct moments *m, const struct gt_step *s, bool runs)
+static void add_both_ends(struct moments *m, const struct gt_lane_step *s, bool runs)
 {
     for (int end = 0; end < 2; end++) {
         int by = end ? -1 : 1;
@@ -36,7 +36,7 @@ static void add_moments(struct moments *m, const struct gt_graph *graph, uint32_
                         uint64_t from, uint64_t to)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
          s = gt_cursor_next(&c)) {
         bool runs = s->kind == GT_RUNNING;
         if (runs || (s->kind == GT_SCHED && s->to - s->from > GT_USUAL_WAKE_NS))
@@ -146,7 +146,7 @@ static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t 
     size_t n = 0, room = 0, seats = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
             if (s->kind != GT_RUNNING || s->p >= graph->threads.cpus)
                 continue;
@@ -242,7 +242,7 @@ static uint64_t ran_meanwhile(const struct gt_delays *delays, uint64_t longest,
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t sum = 0;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (s->kind != GT_RUNNING || s->p == GT_NOBODY)
             continue;
         uint64_t first = s->from > longest ? s->from - longest : 0;

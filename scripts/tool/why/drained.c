@@ -23,7 +23,7 @@ static struct pieces look_at(struct look *l, uint32_t thread)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
     struct pieces p = {0};
-    for (const struct gt_step *s = gt_cursor_from(&c, l->survey->from);
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, l->survey->from);
          s && s->from < l->survey->to; s = gt_cursor_next(&c)) {
         if (!gt_survey_works(s) || s->kind == GT_RUNNING) /* which a wait for a CPU may cut */
             continue;

@@ -25,7 +25,7 @@ static void find_known(struct look *l)
     for (size_t i = 0; i < l->graph->lanes; i++) {
         const struct gt_lane *lane = &l->graph->lane[i];
         for (size_t k = 0; k < lane->holds; k++) {
-            const struct gt_hold *h = &lane->hold[k];
+            const struct gt_lock_hold *h = &lane->hold[k];
             uint64_t from = h->from + 2 * gt_hold_slack(h);
             l->known[h->lock] = from < l->known[h->lock] ? from : l->known[h->lock];
         }
@@ -35,7 +35,7 @@ static void find_known(struct look *l)
 static void find_passings(struct look *l, uint32_t thread)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (!l->graph->spot[s->spot].token || !s->ended || s->by == GT_NOBODY ||
             !gt_graph_is_lock_wait(l->graph, s) || s->from >= l->known[s->lock])
             continue;
@@ -65,7 +65,7 @@ static void add_hold(struct look *l, const struct passing *p, const struct passi
         from = last->at;
     if (from < p->at && p->at <= l->known[p->lock])
         gt_graph_add_hold(l->graph, p->from,
-                          (struct gt_hold){.from = from, .to = p->at, .lock = p->lock}, "");
+                          (struct gt_lock_hold){.from = from, .to = p->at, .lock = p->lock}, "");
 }
 
 /*

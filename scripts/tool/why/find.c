@@ -29,7 +29,7 @@ static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint
     const struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t until = lane->until < to ? lane->until : to;
-    const struct gt_step *s = gt_cursor_seek(&c, until);
+    const struct gt_lane_step *s = gt_cursor_seek(&c, until);
     until = s && gt_step_is_open(s) && s->from < until ? s->from : until;
     gt_cursor_close(&c);
     return until;
@@ -41,7 +41,7 @@ enum { LONG_PART = 20 }; /* of the interval */
 static bool rests_at(const struct gt_graph *graph, uint32_t thread, uint64_t end)
 {
     enum { EARLY_PART = 4 }; /* the process may have told it on its way out */
-    struct gt_step rest;
+    struct gt_lane_step rest;
     return gt_rest_before(graph, thread, end, &rest) &&
            rest.to + (rest.to - rest.from) / EARLY_PART >= end;
 }
@@ -108,7 +108,7 @@ static struct gt_off_path *sum_off_path(const struct gt_why *why)
     struct gt_off_path *sum = gt_need(calloc(why->sections.n + 1, sizeof *sum));
     struct gt_memo seen = {0};
     for (size_t i = 0; i < why->survey.waiters; i++) {
-        const struct gt_waiter *w = &why->survey.waiter[i];
+        const struct gt_place_waiter *w = &why->survey.waiter[i];
         const struct gt_place_waits *p = &why->survey.place[w->spot];
         uint64_t *slot = gt_need(gt_memo_at(&seen, (p->section + UINT64_C(1)) << 32 | w->thread));
         if (!is_off_path(why, w->spot) || *slot)
@@ -161,7 +161,7 @@ static bool only_sleeps(const struct gt_why *why)
 {
     struct gt_cursor c = {.graph = &why->graph, .thread = why->thread};
     uint64_t slept = 0, worked = 0, since = 0;
-    for (const struct gt_step *s = gt_cursor_from(&c, why->from); s && s->to <= why->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, why->from); s && s->to <= why->to;
          s = gt_cursor_next(&c)) {
         if (s->kind == GT_SLEEP) {
             worked += slept ? since : 0;
@@ -226,7 +226,7 @@ static double part_of_loops(const struct gt_why *why)
 static bool rests_at_end(const struct gt_why *why)
 {
     struct gt_cursor c = {.graph = &why->graph, .thread = why->thread};
-    const struct gt_step *s = gt_cursor_seek(&c, why->graph.lane[why->thread].until);
+    const struct gt_lane_step *s = gt_cursor_seek(&c, why->graph.lane[why->thread].until);
     bool rests = s && !s->ended && s->kind == GT_NETWORK;
     gt_cursor_close(&c);
     return rests;
@@ -249,7 +249,8 @@ static bool serves_itself(const struct gt_why *why)
     bool serves = false;
     for (uint32_t i = 0; i < why->graph.lanes && !serves; i++) {
         struct gt_cursor c = {.graph = &why->graph, .thread = i};
-        const struct gt_step *s = why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
+        const struct gt_lane_step *s =
+            why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
         for (; s && !serves; s = gt_cursor_next(&c))
             serves = gt_is_for_clients(gt_leaf_of(why->graph.spot[s->spot].stack));
         gt_cursor_close(&c);
@@ -305,8 +306,8 @@ static bool add_piece(void *arg, uint32_t thread, uint64_t from, uint64_t to)
 /* If there are enough pieces of work, the path becomes theirs. */
 static void find_pieces(struct gt_why *why)
 {
-    struct gt_path of_run = why->path;
-    why->path = (struct gt_path){0};
+    struct gt_critical_path of_run = why->path;
+    why->path = (struct gt_critical_path){0};
     for (uint32_t i = 0; i < why->graph.lanes && why->pieces.n < PIECES_MOST; i++) {
         if (why->loops.of[i] == GT_NOBODY || !gt_select_named(why->graph.lane[i].thread))
             continue;

@@ -3,7 +3,7 @@
 
 #include "accepts.h"
 #include "arenas.h"
-#include "gil.h"
+#include "interpreter_lock.h"
 #include "hand_overs.h"
 #include "herds.h"
 #include "omp_shares.h"
@@ -136,7 +136,7 @@ struct look {
     struct gt_findings *all;
     struct gt_sections *sections;
     uint32_t thread;
-    const struct gt_path *path;
+    const struct gt_critical_path *path;
     const struct gt_survey *survey;
     const struct gt_whatifs *whatifs;
     double length; /* ns of the interval */
@@ -1214,7 +1214,7 @@ static void look_for_uneven_accepts(const struct look *l)
 }
 
 void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uint32_t thread,
-                      const struct gt_path *path, const struct gt_survey *survey,
+                      const struct gt_critical_path *path, const struct gt_survey *survey,
                       const struct gt_whatifs *whatifs)
 {
     struct look l = {.all = all,

@@ -30,5 +30,5 @@ const struct gt_finding *gt_findings_next(const struct gt_findings *all, const c
 
 /* thread: the path was walked back from its end. */
 void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uint32_t thread,
-                      const struct gt_path *path, const struct gt_survey *survey,
+                      const struct gt_critical_path *path, const struct gt_survey *survey,
                       const struct gt_whatifs *whatifs);

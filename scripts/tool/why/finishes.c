@@ -33,7 +33,7 @@ static struct life life_of(const struct gt_graph *graph, uint32_t thread)
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct life life = {0};
     uint32_t last = GT_NOBODY;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         life.waits = gt_step_is_open(s);
         if (s->kind == GT_RUNNING || s->kind == GT_SCHED || gt_graph_is_gil_wait(graph, s))
             continue;
@@ -98,7 +98,7 @@ static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct waits waits = {0};
-    for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > loops->from ? s->from : loops->from;
         uint64_t ns = (s->to < loops->to ? s->to : loops->to) - from;
@@ -128,7 +128,7 @@ static void add_connections(struct connections *all, const struct gt_graph *grap
                             bool accepted)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         const char *call = gt_graph_call_of(graph, s);
         if (!(accepted ? s->ended && gt_is_accept(call) : gt_is_connect(call)))
             continue;
@@ -172,7 +172,7 @@ static bool asks_without_connections(const struct waits *waits, uint64_t length)
            waits->inputs <= waits->answered + waits->inputs / MOST;
 }
 
-bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
+bool gt_finishes(const struct gt_loops *loops, const struct gt_critical_path *path,
                  const struct gt_graph *graph, uint32_t thread)
 {
     struct waits waits = waits_of(loops, graph, thread);

@@ -12,5 +12,5 @@
  * of the path is what these did for their answers, or the program itself answers, also without
  * connections.
  */
-bool gt_finishes(const struct gt_loops *loops, const struct gt_path *path,
+bool gt_finishes(const struct gt_loops *loops, const struct gt_critical_path *path,
                  const struct gt_graph *graph, uint32_t thread);

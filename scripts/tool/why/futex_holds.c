@@ -22,7 +22,7 @@ struct waits {
 static void find_waits(struct waits *waits, const struct gt_graph *graph, uint32_t thread)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (!graph->spot[s->spot].futex || s->by == GT_NOBODY || !gt_graph_is_lock_wait(graph, s))
             continue;
         waits->at = gt_need_room(waits->at, waits->n, &waits->room, sizeof *waits->at);
@@ -103,7 +103,7 @@ static int by_from(const void *a, const void *b)
 static void note_calls(const struct gt_graph *graph, const struct stretch *hold, uint32_t *lock_of)
 {
     struct gt_cursor c = {.graph = graph, .thread = hold->thread};
-    for (const struct gt_step *s = gt_cursor_from(&c, hold->from); s && s->to <= hold->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, hold->from); s && s->to <= hold->to;
          s = gt_cursor_next(&c)) {
         const struct gt_spot *spot = &graph->spot[s->spot];
         uint32_t *its = &lock_of[s->spot], lock = hold->lock + 1;
@@ -117,7 +117,7 @@ static void find_calls(struct stretches *all, const struct gt_graph *graph, uint
                        const uint32_t *lock_of)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t lock = lock_of[s->spot];
         bool its = lock != NO_LOCK && lock != SEVERAL;
         if (its && s->kind != GT_SCHED)
@@ -151,7 +151,7 @@ static void drop_what_overlaps(const struct stretches *all, uint32_t *lock_of)
 static bool is_held(const struct gt_lane *lane, const struct stretch *it)
 {
     struct gt_hold_walk walk = {0};
-    const struct gt_hold *h;
+    const struct gt_lock_hold *h;
     while ((h = gt_lane_next_hold(lane, it->from, &walk)) &&
            (h->lock != it->lock || h->from >= it->to))
         ;
@@ -184,7 +184,7 @@ static void add_quiet_holds(struct gt_graph *graph, struct stretches *all)
         const struct stretch *it = &all->at[i];
         taker = i && it[-1].lock == it->lock ? taker : gt_taker_of(graph, it->lock);
         gt_graph_add_hold(graph, it->thread,
-                          (struct gt_hold){.from = it->from, .to = it->to, .lock = it->lock},
+                          (struct gt_lock_hold){.from = it->from, .to = it->to, .lock = it->lock},
                           taker);
     }
     gt_graph_sort_holds(graph);
@@ -208,10 +208,10 @@ void gt_futex_holds_find(struct gt_graph *graph)
         const struct wait *w = &ended[i], *last = i && w[-1].lock == w->lock ? w - 1 : NULL;
         const struct gt_spot *spot = &graph->spot[w->spot];
         const struct gt_where *site = gt_site_of(spot->stack);
-        struct gt_hold hold = {.from = had_since(&begun, &next, w, last),
-                               .to = w->at,
-                               .lock = w->lock,
-                               .once = spot->once};
+        struct gt_lock_hold hold = {.from = had_since(&begun, &next, w, last),
+                                    .to = w->at,
+                                    .lock = w->lock,
+                                    .once = spot->once};
         if (hold.from >= hold.to)
             continue;
         gt_graph_add_hold(graph, w->by, hold, site ? site->func : "");

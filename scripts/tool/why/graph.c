@@ -69,7 +69,7 @@ static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
  * Sums up calls, sleeps and waits for input there that no other thread ended. Below a function with
  * a busy name, as wait_result, a wait for input is GT_SYNC: see add_span.
  */
-static void note_alone(struct gt_spot *spot, const struct gt_step *s)
+static void note_alone(struct gt_spot *spot, const struct gt_lane_step *s)
 {
     bool input = s->kind == GT_NETWORK || (s->kind == GT_SYNC && spot->busy);
     if (s->by != GT_NOBODY || (!input && s->kind != GT_SLEEP && s->kind != GT_SYSCALL))
@@ -80,7 +80,7 @@ static void note_alone(struct gt_spot *spot, const struct gt_step *s)
     spot->alone++;
 }
 
-static void note_last_wait(struct gt_lane *lane, const struct gt_step *s, bool locks)
+static void note_last_wait(struct gt_lane *lane, const struct gt_lane_step *s, bool locks)
 {
     if (s->kind == GT_RUNNING)
         lane->ran += s->to - s->from;
@@ -90,7 +90,7 @@ static void note_last_wait(struct gt_lane *lane, const struct gt_step *s, bool l
     }
 }
 
-static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *s)
+static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct gt_lane_step *s)
 {
     struct gt_lane_chunk *chunk = room_for_step(lane);
     uint8_t *p = chunk->data + chunk->bytes;
@@ -119,11 +119,11 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
     graph->steps++;
 }
 
-static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
+static void unpack(const struct gt_lane_chunk *chunk, struct gt_lane_step *out)
 {
     const uint8_t *p = chunk->data, *end = p + chunk->bytes;
     uint64_t from = chunk->from;
-    for (struct gt_step *s = out; s < out + chunk->steps; s++) {
+    for (struct gt_lane_step *s = out; s < out + chunk->steps; s++) {
         uint8_t head = *p++;
         bool waker = head & HAS_WAKER, lock = head & HAS_LOCK;
         s->from = from;
@@ -317,7 +317,7 @@ enum { PENDING_MOST = 4096 };
  * nothing of the step.
  */
 static struct gt_spot spot_between(const struct gt_graph *graph, const struct gt_lane *lane,
-                                   const struct gt_step *s, const struct gt_callers *after)
+                                   const struct gt_lane_step *s, const struct gt_callers *after)
 {
     const struct gt_omp_region *region =
         graph->regions.n
@@ -347,7 +347,8 @@ static void settle(struct gt_graph *graph, struct gt_lane *lane, const struct gt
     lane->pendings = 0;
 }
 
-static void add_pending(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *step)
+static void add_pending(struct gt_graph *graph, struct gt_lane *lane,
+                        const struct gt_lane_step *step)
 {
     if (lane->pendings == PENDING_MOST)
         settle(graph, lane, NULL, false);
@@ -357,9 +358,10 @@ static void add_pending(struct gt_graph *graph, struct gt_lane *lane, const stru
 }
 
 /* Cuts the step where OpenMP regions of the thread begin or end. */
-static void wait_for_call(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *step)
+static void wait_for_call(struct gt_graph *graph, struct gt_lane *lane,
+                          const struct gt_lane_step *step)
 {
-    struct gt_step part = *step;
+    struct gt_lane_step part = *step;
     while (graph->regions.n && part.from < step->to) {
         part.to = gt_omp_edge(&graph->regions, lane->thread, part.from, step->to);
         if (part.to == step->to)
@@ -377,13 +379,13 @@ static uint64_t end_of(const struct gt_lane *lane)
 }
 
 /* Makes steps follow each other without gaps: a gap becomes a step of kind GT_UNSEEN. */
-static bool fit(struct gt_graph *graph, struct gt_lane *lane, struct gt_step *step)
+static bool fit(struct gt_graph *graph, struct gt_lane *lane, struct gt_lane_step *step)
 {
     if (!lane->steps && !lane->pendings)
         lane->begin = lane->until = step->from;
     uint64_t last = end_of(lane);
     if (step->from > last) {
-        struct gt_step gap = *step;
+        struct gt_lane_step gap = *step;
         gap.from = last;
         gap.to = step->from;
         gap.kind = GT_UNSEEN;
@@ -423,14 +425,14 @@ static void add_span(void *arg, const struct gt_span *span)
 {
     struct gt_graph *graph = arg;
     struct gt_lane *lane = lane_of(graph, span->thread);
-    struct gt_step step = {.from = span->from,
-                           .to = span->from + span->ns,
-                           .kind = span->kind,
-                           .ended = span->ended,
-                           .by = GT_NOBODY,
-                           .lock = GT_NOBODY,
-                           .owner = GT_NOBODY,
-                           .p = cpu_of(graph, span)};
+    struct gt_lane_step step = {.from = span->from,
+                                .to = span->from + span->ns,
+                                .kind = span->kind,
+                                .ended = span->ended,
+                                .by = GT_NOBODY,
+                                .lock = GT_NOBODY,
+                                .owner = GT_NOBODY,
+                                .p = cpu_of(graph, span)};
     gt_idle_note(span);
     if (!fit(graph, lane, &step))
         return;
@@ -471,17 +473,17 @@ static void add_hold(void *arg, const struct gt_lock_state *lock, const struct g
     struct gt_graph *graph = arg;
     struct gt_lane *lane = lane_of(graph, hold->thread);
     lane->hold = gt_need_room(lane->hold, lane->holds, &lane->holds_room, sizeof *lane->hold);
-    lane->hold[lane->holds++] = (struct gt_hold){hold->from,
-                                                 hold->to,
-                                                 lock_number(graph, lock),
-                                                 text_number(graph, hold->place),
-                                                 hold->longer,
-                                                 gt_lock_is_gil(lock),
-                                                 false};
+    lane->hold[lane->holds++] = (struct gt_lock_hold){hold->from,
+                                                      hold->to,
+                                                      lock_number(graph, lock),
+                                                      text_number(graph, hold->place),
+                                                      hold->longer,
+                                                      gt_lock_is_gil(lock),
+                                                      false};
     graph->holds++;
 }
 
-void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_hold hold,
+void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_lock_hold hold,
                        const char *place)
 {
     struct gt_lane *lane = &graph->lane[thread];
@@ -495,7 +497,7 @@ void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_hold h
 /* Of two that end together, the inner one comes first. */
 static int by_hold_end(const void *a, const void *b)
 {
-    const struct gt_hold *x = a, *y = b;
+    const struct gt_lock_hold *x = a, *y = b;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
     return x->from > y->from ? -1 : x->from < y->from;
@@ -580,12 +582,12 @@ static void add_event(void *arg, const struct gt_happening *h, const struct gt_t
         note_task(graph, h, thread, ns);
 }
 
-bool gt_hold_is_rough(const struct gt_hold *h)
+bool gt_hold_is_rough(const struct gt_lock_hold *h)
 {
     return h->to - h->from >= 1000000;
 }
 
-uint64_t gt_hold_slack(const struct gt_hold *h)
+uint64_t gt_hold_slack(const struct gt_lock_hold *h)
 {
     return 2000 + gt_locks_slack(h->to - h->from);
 }
@@ -601,9 +603,9 @@ static void lengthen_holds(struct gt_graph *graph, uint32_t thread)
     struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
     for (size_t i = 0; i < lane->holds; i++) {
-        struct gt_hold *h = &lane->hold[i];
+        struct gt_lock_hold *h = &lane->hold[i];
         bool rough = gt_hold_is_rough(h);
-        const struct gt_step *s = rough || h->longer ? gt_cursor_seek(&c, h->from) : NULL;
+        const struct gt_lane_step *s = rough || h->longer ? gt_cursor_seek(&c, h->from) : NULL;
         bool inside = rough && s && !graph->spot[s->spot].runs && s->lock != h->lock &&
                       h->to >= s->to && (h->from - s->from) * 10 < s->to - s->from;
         if (inside)
@@ -656,15 +658,15 @@ static size_t handed_after(const struct gt_lane *lane, uint64_t at)
  * from then on the thread was runnable without a CPU. A wait for a child goes on until the child
  * has ended, and no event tells when that was.
  */
-static size_t add_handed(const struct gt_lane *lane, const struct gt_step *in, size_t n,
-                         struct gt_step *out)
+static size_t add_handed(const struct gt_lane *lane, const struct gt_lane_step *in, size_t n,
+                         struct gt_lane_step *out)
 {
     size_t steps = 0, next = handed_after(lane, in->from);
     for (size_t i = 0; i < n; i++) {
-        struct gt_step s = in[i];
+        struct gt_lane_step s = in[i];
         const struct gt_handed *h = next < lane->handeds ? &lane->handed[next] : NULL;
         if (h && h->at <= s.to) {
-            struct gt_step wait = s;
+            struct gt_lane_step wait = s;
             wait.to = s.from = h->at;
             wait.by = h->by;
             wait.guessed = h->guessed;
@@ -699,14 +701,14 @@ static void load(struct gt_cursor *c, size_t chunk)
         c->step = gt_need(malloc(room * sizeof *c->step));
         c->room = room;
     }
-    struct gt_step *whole = c->step + room - it->steps;
+    struct gt_lane_step *whole = c->step + room - it->steps;
     unpack(it, whole);
     c->n = lane_at(c)->handeds ? add_handed(lane_at(c), whole, it->steps, c->step) : it->steps;
     c->chunk = chunk;
     c->open = true;
 }
 
-const struct gt_step *gt_cursor_seek(struct gt_cursor *c, uint64_t at)
+const struct gt_lane_step *gt_cursor_seek(struct gt_cursor *c, uint64_t at)
 {
     const struct gt_lane *lane = lane_at(c);
     size_t low = 0, high = lane->chunks;
@@ -733,7 +735,7 @@ const struct gt_step *gt_cursor_seek(struct gt_cursor *c, uint64_t at)
     return &c->step[low];
 }
 
-const struct gt_step *gt_cursor_next(struct gt_cursor *c)
+const struct gt_lane_step *gt_cursor_next(struct gt_cursor *c)
 {
     if (!c->open) {
         if (!lane_at(c)->chunks)
@@ -751,7 +753,7 @@ const struct gt_step *gt_cursor_next(struct gt_cursor *c)
     return &c->step[0];
 }
 
-const struct gt_step *gt_cursor_from(struct gt_cursor *c, uint64_t from)
+const struct gt_lane_step *gt_cursor_from(struct gt_cursor *c, uint64_t from)
 {
     const struct gt_lane *lane = lane_at(c);
     if (!lane->chunks || from >= lane->until)
@@ -810,7 +812,7 @@ void gt_graph_note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by)
     graph->guess[i].waits++;
 }
 
-const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_step *step)
+const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_lane_step *step)
 {
     const struct gt_spot *spot = &graph->spot[step->spot];
     return spot->runs || step->kind == GT_SCHED ? "" : gt_leaf_of(spot->stack);
@@ -818,7 +820,7 @@ const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_step 
 
 /* Locks --------------------------------------------------------------------------------------- */
 
-bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *step)
+bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_lane_step *step)
 {
     if (step->kind != GT_SYNC || step->lock == GT_NOBODY || step->slot)
         return false;
@@ -827,13 +829,13 @@ bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *s
     return (step->relocks || spot->locks || (spot->token && lock->holds)) && *lock->name;
 }
 
-bool gt_graph_is_idle(const struct gt_graph *graph, const struct gt_step *step)
+bool gt_graph_is_idle(const struct gt_graph *graph, const struct gt_lane_step *step)
 {
     const struct gt_spot *spot = &graph->spot[step->spot];
     return !spot->takes && gt_is_idle_at(spot->stack, step->kind);
 }
 
-bool gt_graph_is_gil_wait(const struct gt_graph *graph, const struct gt_step *step)
+bool gt_graph_is_gil_wait(const struct gt_graph *graph, const struct gt_lane_step *step)
 {
     return gt_graph_is_lock_wait(graph, step) && gt_lock_is_gil(graph->lock[step->lock]);
 }
@@ -874,7 +876,7 @@ const char *gt_taker_of(const struct gt_graph *graph, uint32_t lock)
         return found;
     for (size_t i = 0; i < graph->lanes; i++) {
         for (size_t k = 0; k < graph->lane[i].holds; k++) {
-            const struct gt_hold *h = &graph->lane[i].hold[k];
+            const struct gt_lock_hold *h = &graph->lane[i].hold[k];
             if (h->lock != lock || h->to - h->from <= longest || !*graph->text[h->place])
                 continue;
             longest = h->to - h->from;
@@ -901,15 +903,15 @@ uint64_t gt_lane_held(const struct gt_lane *lane, uint32_t lock, uint64_t from, 
 {
     uint64_t ns = 0;
     for (size_t i = gt_lane_hold_after(lane, from); i < lane->holds; i++) {
-        const struct gt_hold *h = &lane->hold[i];
+        const struct gt_lock_hold *h = &lane->hold[i];
         if (h->lock == lock && h->from < to)
             ns += (h->to < to ? h->to : to) - (h->from > from ? h->from : from);
     }
     return ns;
 }
 
-const struct gt_hold *gt_lane_next_hold(const struct gt_lane *lane, uint64_t at,
-                                        struct gt_hold_walk *walk)
+const struct gt_lock_hold *gt_lane_next_hold(const struct gt_lane *lane, uint64_t at,
+                                             struct gt_hold_walk *walk)
 {
     enum { HOLDS_AT_ONCE = 8 };
     if (!walk->end && lane->holds) {
@@ -933,7 +935,7 @@ bool gt_graph_is_guard(const struct gt_graph *graph, uint32_t lock)
 bool gt_lane_initialises(const struct gt_lane *lane, uint64_t at)
 {
     struct gt_hold_walk walk = {0};
-    const struct gt_hold *h;
+    const struct gt_lock_hold *h;
     while ((h = gt_lane_next_hold(lane, at, &walk)) && (!h->once || h->from > at))
         ;
     return h;

@@ -33,7 +33,7 @@ struct gt_spot {
     uint64_t alone, alone_ns, alone_least; /* calls and waits there that no thread ended */
 };
 
-struct gt_step {
+struct gt_lane_step {
     uint64_t from, to; /* ns since the trace began */
     enum gt_kind kind;
     bool ended;     /* false: the end of the trace cuts it */
@@ -53,7 +53,7 @@ struct gt_step {
 };
 
 /* Whether the end of the trace cuts a wait or a call. */
-static inline bool gt_step_is_open(const struct gt_step *s)
+static inline bool gt_step_is_open(const struct gt_lane_step *s)
 {
     return !s->ended && s->kind != GT_RUNNING && s->kind != GT_SCHED;
 }
@@ -62,7 +62,7 @@ static inline bool gt_step_is_open(const struct gt_step *s)
  * The time a thread held a lock. Recorded if another thread waited for the lock, or if the hold was
  * long. Sorted by `to`.
  */
-struct gt_hold {
+struct gt_lock_hold {
     uint64_t from, to;
     uint32_t lock, place; /* place: index in gt_graph.text: the function that locked */
     bool longer;          /* the hold began before `from` */
@@ -74,14 +74,14 @@ struct gt_hold {
  * How far the beginning of a hold may be off: the trace gives its length to a hundredth of its
  * unit.
  */
-uint64_t gt_hold_slack(const struct gt_hold *h);
+uint64_t gt_hold_slack(const struct gt_lock_hold *h);
 
 /* Whether it is a millisecond or longer: then `from` may be off by more than a call takes. */
-bool gt_hold_is_rough(const struct gt_hold *h);
+bool gt_hold_is_rough(const struct gt_lock_hold *h);
 
 struct gt_why_sample {
     uint64_t at;
-    uint32_t stack, spot; /* spot: of what it stands for, see samples.h */
+    uint32_t stack, spot; /* spot: of what it stands for, see cpu_samples.h */
 };
 
 /*
@@ -93,7 +93,7 @@ struct gt_handed {
     uint32_t by, lock; /* lock: the wait was for it; or GT_NOBODY: for a descriptor */
     bool guessed;      /* `by` is inferred from times only */
     bool unseen;       /* the wait goes on until `by`'s process is gone; no event shows when */
-    bool slot;         /* see gt_step.slot */
+    bool slot;         /* see gt_lane_step.slot */
     bool ending;       /* `by` is a child process that is about to end: the wait goes on */
 };
 
@@ -130,14 +130,14 @@ struct gt_lane {
     size_t chunks, room;
     uint64_t begin, until; /* of its steps */
     uint64_t steps;
-    struct gt_hold *hold;
+    struct gt_lock_hold *hold;
     size_t holds, holds_room;
     struct gt_why_sample *sample;  /* sorted by time once the trace is read */
     struct gt_why_sample *by_spot; /* the same ones, sorted by spot, then by time */
     size_t samples, samples_room;
     struct gt_handed *handed; /* sorted by time */
     size_t handeds;
-    struct gt_step *pending; /* running steps whose next call is not known yet */
+    struct gt_lane_step *pending; /* running steps whose next call is not known yet */
     size_t pendings, pendings_room;
     const struct gt_callers *before; /* stack of its last call or wait */
     uint64_t call_from, call_to;     /* when that was */
@@ -199,19 +199,19 @@ void gt_graph_read(struct gt_graph *graph, const char *path);
 struct gt_cursor {
     const struct gt_graph *graph;
     uint32_t thread;
-    struct gt_step *step;
+    struct gt_lane_step *step;
     size_t n, i, chunk, room;
     bool open;
 };
 
 /* The step that begins before `at` and ends at `at` or later. NULL: the thread had none. */
-const struct gt_step *gt_cursor_seek(struct gt_cursor *c, uint64_t at);
+const struct gt_lane_step *gt_cursor_seek(struct gt_cursor *c, uint64_t at);
 
 /* The first step that ends after `from`. NULL: there is none. */
-const struct gt_step *gt_cursor_from(struct gt_cursor *c, uint64_t from);
+const struct gt_lane_step *gt_cursor_from(struct gt_cursor *c, uint64_t from);
 
 /* The step after the one that was returned last. NULL: there is none. */
-const struct gt_step *gt_cursor_next(struct gt_cursor *c);
+const struct gt_lane_step *gt_cursor_next(struct gt_cursor *c);
 void gt_cursor_close(struct gt_cursor *c);
 
 /* A cursor for each thread, in the order of gt_graph.lane. */
@@ -219,19 +219,19 @@ struct gt_cursor *gt_cursors_open(const struct gt_graph *graph);
 void gt_cursors_close(struct gt_cursor *cursor);
 
 /* The name of the call in which the step is; "": it runs, or waits for a CPU. */
-const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_step *step);
+const char *gt_graph_call_of(const struct gt_graph *graph, const struct gt_lane_step *step);
 
 /*
  * Whether the step waits for a lock that has a holder, not for a signal, a post or a thread's end.
  */
-bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *step);
+bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_lane_step *step);
 
 /* Whether the step is a wait for work or input, by the rules of reports, and for no token. */
-bool gt_graph_is_idle(const struct gt_graph *graph, const struct gt_step *step);
+bool gt_graph_is_idle(const struct gt_graph *graph, const struct gt_lane_step *step);
 
 /* Whether the step waits for an interpreter's lock, as a thread may between any two of its calls.
  */
-bool gt_graph_is_gil_wait(const struct gt_graph *graph, const struct gt_step *step);
+bool gt_graph_is_gil_wait(const struct gt_graph *graph, const struct gt_lane_step *step);
 
 /* The function with the longest hold of the lock; "": not known, or any may hold it (a GIL). */
 const char *gt_taker_of(const struct gt_graph *graph, uint32_t lock);
@@ -262,14 +262,14 @@ uint64_t gt_lane_held(const struct gt_lane *lane, uint32_t lock, uint64_t from, 
 struct gt_hold_walk {
     size_t next, end;
 };
-const struct gt_hold *gt_lane_next_hold(const struct gt_lane *lane, uint64_t at,
-                                        struct gt_hold_walk *walk);
+const struct gt_lock_hold *gt_lane_next_hold(const struct gt_lane *lane, uint64_t at,
+                                             struct gt_hold_walk *walk);
 
 /*
  * Adds a hold that the trace does not have, and that may have begun before its `from`. place: the
  * function that locked, or "". After the last one, sort them.
  */
-void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_hold hold,
+void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_lock_hold hold,
                        const char *place);
 void gt_graph_sort_holds(struct gt_graph *graph);
 

@@ -12,7 +12,8 @@ static bool is_hand_over(const struct gt_section *s)
            gt_begins_with(s->what, locks);
 }
 
-struct gt_hand_overs gt_hand_overs_on(const struct gt_path *path, const struct gt_sections *all)
+struct gt_hand_overs gt_hand_overs_on(const struct gt_critical_path *path,
+                                      const struct gt_sections *all)
 {
     struct gt_hand_overs found = {.section = GT_NOBODY};
     for (size_t i = 0; i < path->n; i++) {

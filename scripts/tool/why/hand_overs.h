@@ -15,5 +15,5 @@ struct gt_hand_overs {
     uint64_t longest_at; /* when the longest one there began */
 };
 
-struct gt_hand_overs gt_hand_overs_on(const struct gt_path *path,
+struct gt_hand_overs gt_hand_overs_on(const struct gt_critical_path *path,
                                       const struct gt_sections *sections);

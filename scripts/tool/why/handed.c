@@ -72,7 +72,7 @@ static bool is_handed(const struct gt_spot *spot)
                            gt_begins_with(call + strspn(call, "_"), calls));
 }
 
-static bool may_be(const struct gt_step *s)
+static bool may_be(const struct gt_lane_step *s)
 {
     return s->by == GT_NOBODY && s->ended && s->kind != GT_RUNNING && s->kind != GT_SCHED;
 }
@@ -113,7 +113,7 @@ static void each_wait(struct look *l, void (*fn)(struct look *, struct place *, 
 {
     for (uint32_t i = 0; i < l->graph->lanes; i++) {
         struct gt_cursor c = {.graph = l->graph, .thread = i};
-        for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (l->place_of[s->spot] && may_be(s))
                 fn(l, &l->place[l->place_of[s->spot] - 1], (struct wait){s->from, s->to, i});
         }

@@ -30,7 +30,7 @@ static uint32_t variable_of(const struct gt_graph *graph, uint32_t spot)
     uint32_t found = GT_NOBODY;
     for (uint32_t i = 0; i < graph->lanes && found == GT_NOBODY; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s; found == GT_NOBODY && (s = gt_cursor_next(&c));)
+        for (const struct gt_lane_step *s; found == GT_NOBODY && (s = gt_cursor_next(&c));)
             found = s->spot == spot && s->kept ? s->lock : GT_NOBODY;
         gt_cursor_close(&c);
     }
@@ -46,7 +46,7 @@ static struct posts find_posts(const struct gt_graph *graph, uint32_t variable)
     struct posts posts = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (s->by == GT_NOBODY || s->lock == variable || gt_graph_is_lock_wait(graph, s))
                 continue;
             posts.at = gt_need_room(posts.at, posts.n, &posts.room, sizeof *posts.at);
@@ -78,7 +78,7 @@ static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, u
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t since = 0; /* when the thread went on after it was woken there; 0: it was not */
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (s->spot != spot)
             continue;
         bool waits = s->kind == GT_SYNC && !s->relocks;

@@ -89,7 +89,7 @@ static size_t child_from(const struct look *l, uint32_t maker, uint64_t at)
  * Whether the thread ended just after it ended that wait: then it did nothing more but run, for a
  * small part of its life. It may have had no CPU, or waited for a lock, such as Python's.
  */
-static bool is_last(const struct gt_lane *by, const struct gt_step *s)
+static bool is_last(const struct gt_lane *by, const struct gt_lane_step *s)
 {
     enum { PART = 32 };
     bool ran = by->last_wait > s->to || by->ran > SOON_NS + (by->until - by->begin) / PART;
@@ -97,12 +97,12 @@ static bool is_last(const struct gt_lane *by, const struct gt_step *s)
 }
 
 /* Whether the step waits for a child process, up to the child's last event: see reaped.h. */
-static bool reaps(const struct gt_graph *graph, const struct gt_step *s)
+static bool reaps(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->kind != GT_SYNC && s->by != GT_NOBODY && s->to == graph->lane[s->by].until;
 }
 
-bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_step *s)
+bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_lane_step *s)
 {
     if (s->kind != GT_SYNC || s->by == GT_NOBODY)
         return false;
@@ -113,7 +113,7 @@ bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struc
 }
 
 /* Whether the step waited for work or an answer, and another thread ended it. */
-static bool is_feeding(const struct gt_graph *graph, const struct gt_step *s)
+static bool is_feeding(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->by != GT_NOBODY &&
            (s->kind == GT_NETWORK || s->kind == GT_SLEEP || s->kind == GT_SYSCALL ||
@@ -124,7 +124,7 @@ static void count_feeding(struct look *l, uint32_t thread)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
     bool woken = l->graph->lane[thread].woken;
-    for (const struct gt_step *s; woken && (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; woken && (s = gt_cursor_next(&c));) {
         if (is_feeding(l->graph, s) && !gt_joins_is_join(l->graph, thread, s))
             l->fed[s->by]++;
     }
@@ -186,7 +186,7 @@ static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t all = 0, until = lane->begin;
     size_t left = STEPS_MOST;
-    for (const struct gt_step *s; left && (s = gt_cursor_next(&c)); left--) {
+    for (const struct gt_lane_step *s; left && (s = gt_cursor_next(&c)); left--) {
         until = s->to;
         r->fed += s->to <= to && is_feeding(graph, s);
         bool waits = s->kind == GT_SLEEP || s->kind == GT_NETWORK ||
@@ -240,7 +240,7 @@ static bool sleeps_alike(const struct look *l, uint32_t thread, uint32_t spot)
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
     struct gt_lengths lengths = {0};
     size_t left = STEPS_MOST;
-    for (const struct gt_step *s; left && (s = gt_cursor_next(&c)); left--) {
+    for (const struct gt_lane_step *s; left && (s = gt_cursor_next(&c)); left--) {
         if (s->kind == GT_SLEEP && s->ended && place_of(l, s->spot) == place_of(l, spot))
             gt_lengths_add(&lengths, s->to - s->from);
     }
@@ -343,7 +343,7 @@ static bool keeps_own_time(struct look *l, uint32_t thread, uint64_t at)
 }
 
 /* Whether the step waits for input, and no thread is known that ended it. */
-static bool is_for_input(const struct gt_graph *graph, const struct gt_step *s)
+static bool is_for_input(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->by == GT_NOBODY &&
            (s->kind == GT_NETWORK || (s->kind == GT_SYSCALL && gt_graph_is_idle(graph, s)));
@@ -363,7 +363,7 @@ static bool waited_to_be_told(const struct look *l, uint32_t thread, uint64_t at
     size_t left = STEPS_MOST;
     if (at <= lane->begin || lane->until + LATELY_NS < at)
         return false;
-    for (const struct gt_step *s; left && (s = gt_cursor_next(&c)); left--) {
+    for (const struct gt_lane_step *s; left && (s = gt_cursor_next(&c)); left--) {
         if (!is_for_input(l->graph, s))
             continue;
         length = s->to - s->from;
@@ -389,7 +389,7 @@ static bool was_woken_to_stop(struct look *l, uint32_t thread, uint64_t at)
     size_t left = STEPS_MOST, fed = 0;
     if (at <= lane->begin || !lane->woken)
         return false;
-    for (const struct gt_step *s; left && (s = gt_cursor_next(&c)); left--) {
+    for (const struct gt_lane_step *s; left && (s = gt_cursor_next(&c)); left--) {
         bool waits = s->kind == GT_SLEEP || s->kind == GT_NETWORK || s->kind == GT_SYNC;
         waited += waits && s->by == GT_NOBODY ? s->to - s->from : 0;
         told = waits && s->by == l->thread ? s->to : told;
@@ -410,7 +410,7 @@ static bool was_woken_to_stop(struct look *l, uint32_t thread, uint64_t at)
 static bool rested_until(const struct look *l, uint32_t thread, uint64_t at)
 {
     enum { PART = 32, PART_IF_SENT = 4 };
-    struct gt_step rest;
+    struct gt_lane_step rest;
     if (!gt_rest_before(l->graph, thread, at, &rest))
         return false;
     uint64_t off = rest.to > at ? rest.to - at : at - rest.to;
@@ -476,7 +476,7 @@ static uint64_t last_over(const struct look *l, uint64_t at)
  * With the thread that is joined go the children created since the join before it was created.
  * Children created earlier are joined with others, later.
  */
-static void look_at_join(struct look *l, const struct gt_step *s)
+static void look_at_join(struct look *l, const struct gt_lane_step *s)
 {
     struct gt_lane *by = &l->graph->lane[s->by];
     l->arrival = l->series == by->thread->routine ? l->arrival : s->from;
@@ -498,7 +498,7 @@ static void look_at_thread(struct look *l)
     l->series = NULL;
     l->overs = l->pendings = 0;
     l->next = child_from(l, l->thread, 0);
-    for (const struct gt_step *s; lane->woken && (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; lane->woken && (s = gt_cursor_next(&c));) {
         if (gt_joins_is_join(l->graph, l->thread, s))
             look_at_join(l, s);
         else if (reaps(l->graph, s))
@@ -540,7 +540,7 @@ size_t gt_joins_alike(const struct gt_graph *graph, uint32_t *first)
     return n;
 }
 
-bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_step *s)
+bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     if (s->by == GT_NOBODY || !graph->lane[s->by].stopped)
         return false;

@@ -18,11 +18,12 @@ size_t gt_joins_alike(const struct gt_graph *graph, uint32_t *first);
  * Whether the thread's step waits for the end of another thread, or for the last post of a child,
  * as a future's get does. A wait for a lock is no such wait.
  */
-bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_step *step);
+bool gt_joins_is_join(const struct gt_graph *graph, uint32_t thread,
+                      const struct gt_lane_step *step);
 
 /*
  * Whether the step waits for a thread that went on until it had to stop: for its end, or
  * for a lock that it holds. Only what that thread did during the wait counts, nothing it did
  * before.
  */
-bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_step *step);
+bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_lane_step *step);

@@ -43,7 +43,8 @@ struct look {
 };
 
 /* Whether the thread rests in that step: it waits for input or work. */
-static bool is_rest(struct gt_loops *loops, const struct gt_graph *graph, const struct gt_step *s)
+static bool is_rest(struct gt_loops *loops, const struct gt_graph *graph,
+                    const struct gt_lane_step *s)
 {
     uint8_t bit = (uint8_t)(1 << s->kind);
     bool waits = s->kind == GT_NETWORK || s->kind == GT_SYNC;
@@ -54,7 +55,7 @@ static bool is_rest(struct gt_loops *loops, const struct gt_graph *graph, const 
     return loops->rests[s->spot] & bit;
 }
 
-static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
+static void note_place(struct look *l, const struct gt_lane_step *s, uint64_t ns)
 {
     uint64_t key = (uint64_t)s->spot << 3 | s->kind;
     if (key != l->last_key) {
@@ -92,12 +93,12 @@ static void note_piece(struct look *l, uint64_t from, uint64_t to)
     }
 }
 
-static struct piece piece_after(const struct gt_step *rest)
+static struct piece piece_after(const struct gt_lane_step *rest)
 {
     return (struct piece){rest->to, rest->kind == GT_SYNC};
 }
 
-static void look_at(struct look *l, const struct gt_step *s)
+static void look_at(struct look *l, const struct gt_lane_step *s)
 {
     uint64_t from = s->from > l->loops->from ? s->from : l->loops->from;
     uint64_t to = s->to < l->loops->to ? s->to : l->loops->to;
@@ -118,7 +119,7 @@ static uint64_t first_input(struct gt_loops *loops, const struct gt_graph *graph
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < graph->lanes && loops->serves; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        const struct gt_step *s = gt_cursor_from(&c, loops->from);
+        const struct gt_lane_step *s = gt_cursor_from(&c, loops->from);
         while (s && s->to < first && !(s->kind == GT_NETWORK && is_rest(loops, graph, s)))
             s = gt_cursor_next(&c);
         first = s && s->to < first ? s->to : first;
@@ -143,7 +144,7 @@ static struct piece first_piece(const struct gt_loops *loops, const struct gt_gr
 
 /* Whether a thread that was there before the first input ended the wait. */
 static bool is_told(const struct gt_loops *loops, const struct gt_graph *graph,
-                    const struct gt_step *s)
+                    const struct gt_lane_step *s)
 {
     return s->kind == GT_SYNC && s->by != GT_NOBODY && !is_for_input(loops, graph, s->by);
 }
@@ -163,7 +164,7 @@ static uint64_t last_piece_until(const struct gt_loops *loops, const struct gt_g
     bool at_end = until + (loops->to - loops->from) / TAIL_PART >= loops->to;
     if (!piece.given || !piece.since || loops->input == UINT64_MAX || until < piece.since + tail)
         return 0;
-    const struct gt_step *s = at_end ? gt_cursor_seek(&c, until) : NULL;
+    const struct gt_lane_step *s = at_end ? gt_cursor_seek(&c, until) : NULL;
     while (s && s->to + tail >= until && !is_told(loops, graph, s))
         s = gt_cursor_seek(&c, s->from);
     until = s && s->to + tail >= until ? s->from : until;
@@ -223,7 +224,7 @@ static void look_at_thread(struct look *l, uint32_t thread)
     l->places = 0;
     l->last_key = UINT64_MAX;
     l->piece = first_piece(loops, graph, thread);
-    for (const struct gt_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
          s = gt_cursor_next(&c))
         look_at(l, s);
     gt_cursor_close(&c);
@@ -326,7 +327,7 @@ void gt_loops_each_piece(struct gt_loops *loops, const struct gt_graph *graph, u
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct piece piece = first_piece(loops, graph, thread);
     bool goes_on = true;
-    for (const struct gt_step *s = gt_cursor_from(&c, loops->from);
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from);
          goes_on && s && s->from <= loops->to; s = gt_cursor_next(&c)) {
         if (!is_rest(loops, graph, s))
             continue;

@@ -58,7 +58,7 @@ void gt_loops_find_blockages(struct gt_loops *loops, struct gt_sections *section
  * work; NULL: tells nothing of them.
  */
 void gt_loops_tell(const struct gt_loops *loops, struct gt_findings *findings,
-                   const struct gt_sections *sections, const struct gt_path *path);
+                   const struct gt_sections *sections, const struct gt_critical_path *path);
 
 /* The function on the CPU, by samples; or NULL. */
 const char *gt_blockage_function(const struct gt_blockage *it);

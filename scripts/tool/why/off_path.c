@@ -33,7 +33,7 @@ static bool is_its_own(const struct gt_section *section, const struct gt_path_ro
            (section->kind == GT_SLEEP && row->count <= row->threads);
 }
 
-bool gt_off_path_is_known(const struct gt_program *program, const struct gt_path *path,
+bool gt_off_path_is_known(const struct gt_program *program, const struct gt_critical_path *path,
                           const struct gt_survey *survey)
 {
     enum { LEAST_PERCENT = 95 }; /* of the path */

@@ -19,5 +19,5 @@ bool gt_off_path_is_sleep(const struct gt_survey *survey, const struct gt_sectio
  * more or fewer rounds than it did: for a lock, a flag, a CPU, or an end of a wait that no event
  * tells.
  */
-bool gt_off_path_is_known(const struct gt_program *program, const struct gt_path *path,
+bool gt_off_path_is_known(const struct gt_program *program, const struct gt_critical_path *path,
                           const struct gt_survey *survey);

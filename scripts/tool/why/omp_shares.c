@@ -24,7 +24,7 @@ static uint64_t work_in(const struct gt_graph *graph, uint32_t thread,
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct gt_cpu_parts parts = gt_cpu_parts_of(graph, thread);
     double ns = 0;
-    for (const struct gt_step *s = gt_cursor_from(&c, region->from); s && s->from < region->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, region->from); s && s->from < region->to;
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > region->from ? s->from : region->from;
         uint64_t to = s->to < region->to ? s->to : region->to;

@@ -160,7 +160,7 @@ static void print_between(const struct gt_section *s)
 }
 
 /* Rows of the path that are shown; the others are too short. */
-static size_t rows_shown(const struct gt_path *path)
+static size_t rows_shown(const struct gt_critical_path *path)
 {
     size_t n = 0;
     while (n < path->n && n < shown.rows &&
@@ -170,7 +170,7 @@ static size_t rows_shown(const struct gt_path *path)
 }
 
 /* The number of the row with that section; 0: it is not shown. */
-static size_t row_shown(const struct gt_path *path, uint32_t section)
+static size_t row_shown(const struct gt_critical_path *path, uint32_t section)
 {
     const struct gt_path_row *row = gt_path_row_of(path, section);
     size_t number = row ? (size_t)(row - path->row) + 1 : 0;
@@ -190,7 +190,7 @@ static const char *words_of_row(const struct gt_why *why, const struct gt_path_r
 }
 
 /* Whether most of the row's time was in few stretches that took far longer than most did. */
-static void print_rare(const struct gt_path *path, const struct gt_path_row *row)
+static void print_rare(const struct gt_critical_path *path, const struct gt_path_row *row)
 {
     uint64_t ns, least, n = gt_lengths_long(&row->lengths, &ns, &least);
     if (!n || n * 10 > row->count || ns * 2 < row->ns || row->ns * 20 < path->ns)
@@ -204,7 +204,7 @@ static void print_rare(const struct gt_path *path, const struct gt_path_row *row
            gt_duration(gt_lengths_percentile(&row->lengths, 500)));
 }
 
-static void print_path_row(const struct gt_why *why, const struct gt_path *path, size_t i)
+static void print_path_row(const struct gt_why *why, const struct gt_critical_path *path, size_t i)
 {
     const struct gt_path_row *row = &path->row[i];
     const struct gt_section *s = &why->sections.at[row->section];
@@ -219,7 +219,7 @@ static void print_path_row(const struct gt_why *why, const struct gt_path *path,
     print_rare(path, row);
 }
 
-static void print_path_rows(const struct gt_why *why, const struct gt_path *path)
+static void print_path_rows(const struct gt_why *why, const struct gt_critical_path *path)
 {
     uint64_t rest = path->ns;
     size_t n = rows_shown(path);

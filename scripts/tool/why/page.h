@@ -44,8 +44,8 @@ struct gt_why {
     uint64_t from, to;          /* what the page explains */
     struct gt_standstill still; /* from `to` on, if there is anything before */
     uint32_t thread;            /* the path was walked back from its end */
-    struct gt_path path;
-    struct gt_trail trail; /* of the path of the run; with `timeline` */
+    struct gt_critical_path path;
+    struct gt_path_trail trail; /* of the path of the run; with `timeline` */
     struct gt_loops loops;
     bool finishes;                  /* it ends when its work is done: finishes.h */
     bool outlived;                  /* other processes went on, but only waited for its end */

@@ -40,7 +40,8 @@ static void put_section(const struct gt_why *why, uint32_t section)
     gt_json_text("name", gt_section_name(&why->sections, section));
 }
 
-static void put_path(const struct gt_why *why, const char *name, const struct gt_path *path)
+static void put_path(const struct gt_why *why, const char *name,
+                     const struct gt_critical_path *path)
 {
     printf(",\"%s\":{\"ns\":%" PRIu64 ",\"rows\":[", name, path->ns);
     for (size_t i = 0; i < path->n; i++) {

@@ -27,7 +27,7 @@ uint64_t gt_since_active(struct gt_cursor *c, uint64_t from, uint64_t at, uint64
 {
     const struct gt_lane *lane = &c->graph->lane[c->thread];
     uint64_t end = at < lane->until ? at : lane->until;
-    const struct gt_step *s = end > lane->begin ? gt_cursor_seek(c, end) : NULL;
+    const struct gt_lane_step *s = end > lane->begin ? gt_cursor_seek(c, end) : NULL;
     if (s && s->to >= at && s->kind != GT_SCHED && c->graph->spot[s->spot].gives) {
         *until = at;
         return 0;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct walk {
-    struct gt_path *path;
+    struct gt_critical_path *path;
     struct gt_sections *sections;
     struct gt_cursor *cursor; /* of each thread */
     uint32_t thread;
@@ -29,7 +29,7 @@ static const char *name_of(const struct gt_graph *graph, uint32_t thread)
 
 static struct gt_path_row *row_of(const struct walk *w, uint32_t section)
 {
-    struct gt_path *path = w->path;
+    struct gt_critical_path *path = w->path;
     uint64_t *slot = gt_need(gt_memo_at(&path->by_section, section + 1u));
     if (!*slot) {
         path->row = gt_need_room(path->row, path->n, &path->room, sizeof *path->row);
@@ -76,12 +76,12 @@ static void add_part(void *arg, const struct gt_section_part *part)
 
 static void watch(const struct walk *w, uint64_t from, uint64_t to)
 {
-    struct gt_path *path = w->path;
+    struct gt_critical_path *path = w->path;
     if (from < path->watch && path->watch <= to)
         path->watch_thread = w->thread;
 }
 
-static void note_trail(struct gt_trail *trail, uint32_t thread, uint64_t from, uint64_t to)
+static void note_trail(struct gt_path_trail *trail, uint32_t thread, uint64_t from, uint64_t to)
 {
     struct gt_trail_part *last = trail->n ? &trail->at[trail->n - 1] : NULL;
     if (last && last->thread == thread && last->from == to) {
@@ -105,7 +105,7 @@ static uint32_t creator_of(const struct gt_graph *graph, uint32_t thread, uint64
     return at <= lane->created ? lane->creator : GT_NOBODY;
 }
 
-static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from, uint64_t to)
+static void note_delay(struct walk *w, const struct gt_lane_step *step, uint64_t from, uint64_t to)
 {
     const struct gt_spot *spot = &w->sections->graph->spot[step->spot];
     if (step->kind == GT_SCHED && !spot->yields && to - from > GT_USUAL_WAKE_NS)
@@ -113,13 +113,14 @@ static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from
 }
 
 /* Adds the wait, up to `at`, to the locks that its thread held meanwhile. */
-static void note_across(struct walk *w, uint32_t thread, const struct gt_step *step, uint64_t at)
+static void note_across(struct walk *w, uint32_t thread, const struct gt_lane_step *step,
+                        uint64_t at)
 {
     struct gt_hold_walk walk = {0};
     const struct gt_lane *lane = &w->sections->graph->lane[thread];
     if (!lane->holds || gt_graph_is_lock_wait(w->sections->graph, step))
         return;
-    for (const struct gt_hold *h; (h = gt_lane_next_hold(lane, at - 1, &walk));) {
+    for (const struct gt_lock_hold *h; (h = gt_lane_next_hold(lane, at - 1, &walk));) {
         struct gt_across *its = &w->path->across[h->lock];
         uint64_t from = h->from > step->from ? h->from : step->from;
         from = from > w->path->from ? from : w->path->from;
@@ -146,7 +147,7 @@ static void note_answer_before(struct walk *w, const struct gt_question *q)
 {
     enum { STEPS_BACK = 6 };
     struct gt_cursor *c = &w->cursor[q->by];
-    const struct gt_step *s = gt_cursor_seek(c, q->at);
+    const struct gt_lane_step *s = gt_cursor_seek(c, q->at);
     for (int i = 0; s && i < STEPS_BACK && s->by != q->reader; i++)
         s = gt_cursor_seek(c, s->from);
     if (s && s->by == q->reader)
@@ -176,10 +177,10 @@ static void note_questions(struct walk *w, uint64_t from, uint64_t to)
  * Whether the thread only slept before the step, and nobody asked it: a timer that happened to end
  * while another thread computed. The cursor of w->thread moves.
  */
-static bool is_after_sleep(struct walk *w, const struct gt_step *step)
+static bool is_after_sleep(struct walk *w, const struct gt_lane_step *step)
 {
     enum { STEPS_BACK = 4 };
-    const struct gt_step *s = gt_cursor_seek(&w->cursor[w->thread], step->from);
+    const struct gt_lane_step *s = gt_cursor_seek(&w->cursor[w->thread], step->from);
     for (int i = 0; s && i < STEPS_BACK && (s->kind == GT_RUNNING || s->kind == GT_SCHED); i++)
         s = gt_cursor_seek(&w->cursor[w->thread], s->from);
     return w->asker == GT_NOBODY && s && s->kind == GT_SLEEP;
@@ -189,7 +190,7 @@ static bool is_after_sleep(struct walk *w, const struct gt_step *step)
  * Whether only what the other thread did during the step counts. A thread that waits for its
  * interpreter's lock needs nothing of the thread that happens to have it.
  */
-static bool is_passing(struct walk *w, const struct gt_step *step)
+static bool is_passing(struct walk *w, const struct gt_lane_step *step)
 {
     const struct gt_graph *graph = w->sections->graph;
     if (gt_graph_is_gil_wait(graph, step))
@@ -197,9 +198,9 @@ static bool is_passing(struct walk *w, const struct gt_step *step)
     return gt_joins_is_rest(graph, step);
 }
 
-static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint64_t at)
+static void hop(struct walk *w, const struct gt_lane_step *step, uint32_t other, uint64_t at)
 {
-    struct gt_step its = step ? *step : (struct gt_step){0}; /* the cursor may move */
+    struct gt_lane_step its = step ? *step : (struct gt_lane_step){0}; /* the cursor may move */
     step = step ? &its : NULL;
     if (step && w->waiter == GT_NOBODY && is_passing(w, &its)) {
         w->waiter = w->thread;
@@ -230,7 +231,7 @@ static uint64_t limit_of(struct walk *w, uint64_t from, uint64_t at)
  * Whether the thread's step ended because the path's thread before asked it something. Then the
  * path returns to that thread, where it began to wait for the answer.
  */
-static bool was_asked(struct walk *w, const struct gt_step *step)
+static bool was_asked(struct walk *w, const struct gt_lane_step *step)
 {
     enum { PART = 32 };
     if (w->asker == GT_NOBODY || w->waiter != GT_NOBODY ||
@@ -251,7 +252,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     const struct gt_graph *graph = w->sections->graph;
     from = limit_of(w, from, at);
     struct gt_cursor *c = &w->cursor[w->thread];
-    const struct gt_step *step = gt_cursor_seek(c, at);
+    const struct gt_lane_step *step = gt_cursor_seek(c, at);
     bool lost = *hops > graph->lanes;
     uint32_t other = step ? step->by : creator_of(graph, w->thread, at);
     if (other != GT_NOBODY && !lost) {
@@ -283,8 +284,8 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     return begin;
 }
 
-void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread, uint64_t from,
-                 uint64_t to)
+void gt_path_add(struct gt_critical_path *path, struct gt_sections *sections, uint32_t thread,
+                 uint64_t from, uint64_t to)
 {
     size_t lanes = sections->graph->lanes, hops = 0;
     struct walk w = {.path = path,
@@ -306,7 +307,7 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
     gt_cursors_close(w.cursor);
 }
 
-void gt_path_free(struct gt_path *path)
+void gt_path_free(struct gt_critical_path *path)
 {
     for (size_t i = 0; i < path->n; i++)
         free(path->row[i].lengths.at);
@@ -318,7 +319,7 @@ void gt_path_free(struct gt_path *path)
     free(path->preempted.at);
     gt_memo_free(&path->by_section);
     gt_memo_free(&path->by_place);
-    *path = (struct gt_path){0};
+    *path = (struct gt_critical_path){0};
 }
 
 static int by_ns(const void *a, const void *b)
@@ -329,7 +330,7 @@ static int by_ns(const void *a, const void *b)
     return x->section < y->section ? -1 : x->section > y->section;
 }
 
-void gt_path_finish(struct gt_path *path)
+void gt_path_finish(struct gt_critical_path *path)
 {
     if (path->n)
         qsort(path->row, path->n, sizeof *path->row, by_ns);
@@ -346,13 +347,13 @@ bool gt_path_row_waits_to_write(const struct gt_sections *sections, const struct
            row->count >= LEAST && row->ns >= row->count * LEAST_NS;
 }
 
-const struct gt_path_row *gt_path_row_of(const struct gt_path *path, uint32_t section)
+const struct gt_path_row *gt_path_row_of(const struct gt_critical_path *path, uint32_t section)
 {
     uint64_t i = gt_memo_find(&path->by_section, section + 1u);
     return i ? &path->row[i - 1] : NULL;
 }
 
-uint64_t gt_path_ns_of(const struct gt_path *path, uint32_t section)
+uint64_t gt_path_ns_of(const struct gt_critical_path *path, uint32_t section)
 {
     const struct gt_path_row *row = gt_path_row_of(path, section);
     return row ? row->ns : 0;

@@ -35,7 +35,7 @@ struct gt_across {
 };
 
 /* Which thread the path is on, from its end back to its beginning. */
-struct gt_trail {
+struct gt_path_trail {
     struct gt_trail_part {
         uint32_t thread;
         uint64_t from, to;
@@ -43,7 +43,7 @@ struct gt_trail {
     size_t n, room;
 };
 
-struct gt_path {
+struct gt_critical_path {
     struct gt_path_row *row; /* after gt_path_finish: the longest first */
     size_t n, room;
     struct gt_memo by_section, by_place; /* by_place: ns + 1 by section and thread */
@@ -56,20 +56,20 @@ struct gt_path {
     struct gt_delays woken,
         preempted; /* run-queue delays: after a wake-up, and after a preemption */
     uint64_t stretches, hops;
-    uint64_t watch;         /* a time, or 0 */
-    uint32_t watch_thread;  /* the path's thread just before it, or GT_NOBODY */
-    struct gt_trail *trail; /* where to note the path's threads; or NULL */
+    uint64_t watch;              /* a time, or 0 */
+    uint32_t watch_thread;       /* the path's thread just before it, or GT_NOBODY */
+    struct gt_path_trail *trail; /* where to note the path's threads; or NULL */
 };
 
 /* Adds the path walked back from `to` on the thread to `from`. */
-void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread, uint64_t from,
-                 uint64_t to);
+void gt_path_add(struct gt_critical_path *path, struct gt_sections *sections, uint32_t thread,
+                 uint64_t from, uint64_t to);
 
 /* Frees all memory. The path is empty then and can be used again. */
-void gt_path_free(struct gt_path *path);
+void gt_path_free(struct gt_critical_path *path);
 
 /* Sorts the rows. */
-void gt_path_finish(struct gt_path *path);
+void gt_path_finish(struct gt_critical_path *path);
 
 /*
  * Whether threads write there and wait each time, as for a reader that is slower, and of which
@@ -78,5 +78,5 @@ void gt_path_finish(struct gt_path *path);
 bool gt_path_row_waits_to_write(const struct gt_sections *sections, const struct gt_path_row *row);
 
 /* The row of the section, or NULL; how long the path is in it, in ns. After gt_path_finish. */
-const struct gt_path_row *gt_path_row_of(const struct gt_path *path, uint32_t section);
-uint64_t gt_path_ns_of(const struct gt_path *path, uint32_t section);
+const struct gt_path_row *gt_path_row_of(const struct gt_critical_path *path, uint32_t section);
+uint64_t gt_path_ns_of(const struct gt_critical_path *path, uint32_t section);

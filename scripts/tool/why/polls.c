@@ -14,10 +14,11 @@ struct tally {
 };
 
 /* The thread's last step at that spot that ended before `at`. */
-static struct gt_step last_sleep(struct gt_cursor *c, uint32_t spot, uint64_t since, uint64_t at)
+static struct gt_lane_step last_sleep(struct gt_cursor *c, uint32_t spot, uint64_t since,
+                                      uint64_t at)
 {
-    struct gt_step found = {0};
-    for (const struct gt_step *s = gt_cursor_from(c, since); s && s->to <= at;
+    struct gt_lane_step found = {0};
+    for (const struct gt_lane_step *s = gt_cursor_from(c, since); s && s->to <= at;
          s = gt_cursor_next(c)) {
         if (s->spot == spot && s->kind != GT_SCHED)
             found = *s;
@@ -33,7 +34,7 @@ static struct tally fits(const struct gt_program *p, uint32_t thread, uint32_t s
     uint64_t before = p->from;
     for (size_t i = 0; i < role->edges; i++) {
         const struct gt_edge *e = &p->edge[role->first_edge + i];
-        struct gt_step sleep = last_sleep(&c, spot, before, e->at);
+        struct gt_lane_step sleep = last_sleep(&c, spot, before, e->at);
         tally.series += sleep.to > before;
         tally.fit += sleep.to > before && e->since + SLACK_NS >= sleep.from && e->since <= sleep.to;
         before = e->at;

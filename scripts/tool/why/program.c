@@ -45,7 +45,7 @@ static const struct gt_lane *lane_of(const struct gt_program *p, uint32_t thread
 /* Sorts holds by lock, then by time. */
 static int by_lock_and_end(const void *a, const void *b)
 {
-    const struct gt_hold *x = a, *y = b;
+    const struct gt_lock_hold *x = a, *y = b;
     if (x->lock != y->lock)
         return x->lock < y->lock ? -1 : 1;
     return x->to < y->to ? -1 : x->to > y->to;
@@ -78,14 +78,14 @@ static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t
     uint64_t sum = 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct gt_hold *h = &p->hold[middle];
+        const struct gt_lock_hold *h = &p->hold[middle];
         if (h->lock < lock || (h->lock == lock && h->to <= from))
             low = middle + 1;
         else
             high = middle;
     }
     for (; low < p->holds && p->hold[low].lock == lock && from < to; low++) {
-        const struct gt_hold *h = &p->hold[low];
+        const struct gt_lock_hold *h = &p->hold[low];
         uint64_t begin = h->from > from ? h->from : from, end = h->to < to ? h->to : to;
         if (begin < end) {
             sum += end - begin;
@@ -101,14 +101,14 @@ static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t
  * A wait that events tell is over when the thread that ended it comes to that point. So is one for
  * a static, which is initialised once: its waiters do not take its guard in turn.
  */
-static bool is_lock_wait(const struct gt_program *p, const struct gt_step *s)
+static bool is_lock_wait(const struct gt_program *p, const struct gt_lane_step *s)
 {
     const struct gt_graph *graph = p->sections->graph;
     return !s->told && !graph->spot[s->spot].once && gt_graph_is_lock_wait(graph, s);
 }
 
 /* Whether the wait is for a lock whose holds are recorded: the holds say when it is over. */
-static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
+static bool is_of_lock(const struct gt_program *p, const struct gt_lane_step *s)
 {
     return is_lock_wait(p, s) && p->held[s->lock];
 }
@@ -117,7 +117,7 @@ static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
  * Whether the wait is for the rest of a thread that was told to stop. It then lasts as long as that
  * rest, whatever the thread did before.
  */
-static bool is_rest(const struct gt_program *p, const struct gt_step *s)
+static bool is_rest(const struct gt_program *p, const struct gt_lane_step *s)
 {
     return !is_of_lock(p, s) && gt_joins_is_rest(p->sections->graph, s);
 }
@@ -164,7 +164,7 @@ static void find_edges(struct gt_program *p)
                                          .by = i,
                                          .waiter = maker->number,
                                          .lock = GT_NOBODY});
-        for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
+        for (const struct gt_lane_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
              s = gt_cursor_next(&c)) {
             if (s->by != GT_NOBODY && !is_of_lock(p, s) && !is_rest(p, s))
                 add_edge(p, (struct gt_edge){s->to, s->from, s->by, i,
@@ -242,7 +242,7 @@ static const struct gt_silent *silent_of(const struct gt_program *p, uint32_t th
     return low;
 }
 
-static const struct gt_hold *next_hold(const struct builder *b)
+static const struct gt_lock_hold *next_hold(const struct builder *b)
 {
     const struct gt_lane *lane = lane_of(b->program, b->thread);
     return b->next_hold < lane->holds ? &lane->hold[b->next_hold] : NULL;
@@ -257,10 +257,10 @@ enum { HOLDS_AT_ONCE = 8 };
 static void take(struct builder *b, size_t hold, uint64_t at)
 {
     const struct gt_lane *lane = lane_of(b->program, b->thread);
-    const struct gt_hold *it = &lane->hold[hold];
+    const struct gt_lock_hold *it = &lane->hold[hold];
     for (size_t i = lane->holds < hold + HOLDS_AT_ONCE ? lane->holds : hold + HOLDS_AT_ONCE;
          i-- > hold + 1;) {
-        const struct gt_hold *outer = &lane->hold[i];
+        const struct gt_lock_hold *outer = &lane->hold[i];
         bool *acquired = &b->acquired[i - b->first_hold];
         if (*acquired || outer->to < it->to || outer->from > at + gt_hold_slack(outer))
             continue;
@@ -279,7 +279,7 @@ static void add_moments(struct builder *b, uint64_t until)
     for (;;) {
         const struct gt_edge *e =
             b->next_edge < b->role->edges ? &p->edge[b->role->first_edge + b->next_edge] : NULL;
-        const struct gt_hold *h = next_hold(b);
+        const struct gt_lock_hold *h = next_hold(b);
         bool edge_first = e && (!h || e->at < h->to);
         if (edge_first && e->at <= until) {
             add_op(b->role, GT_OP_POST, (uint32_t)(b->role->first_edge + b->next_edge++), 0);
@@ -307,7 +307,7 @@ static uint64_t next_moment(const struct builder *b, uint64_t to)
         to = at < to ? at : to;
     }
     for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
-        const struct gt_hold *h = &lane->hold[i];
+        const struct gt_lock_hold *h = &lane->hold[i];
         uint64_t at = b->acquired[i - b->first_hold] ? h->to : h->from;
         to = at < to ? at : to;
     }
@@ -345,7 +345,7 @@ static void add_work(void *arg, const struct gt_section_part *part)
             section->lock != GT_NOBODY || gt_lane_initialises(lane_of(p, b->thread), part->from);
 }
 
-static void add_stretch(struct builder *b, const struct gt_step *s, uint64_t from, uint64_t to)
+static void add_stretch(struct builder *b, const struct gt_lane_step *s, uint64_t from, uint64_t to)
 {
     b->open = gt_step_is_open(s);
     while (from < to) {
@@ -359,12 +359,12 @@ static void add_stretch(struct builder *b, const struct gt_step *s, uint64_t fro
 
 /* When the waiter went on with the lock. Earlier wake-ups may have come before the lock was free.
  */
-static uint64_t had_it_by(struct builder *b, const struct gt_step *s)
+static uint64_t had_it_by(struct builder *b, const struct gt_lane_step *s)
 {
     enum { LOOK_NS = 20000 };
     uint64_t end = s->to;
     uint32_t lock = s->lock, spot = s->spot;
-    const struct gt_step *n = gt_cursor_seek(&b->ahead, end);
+    const struct gt_lane_step *n = gt_cursor_seek(&b->ahead, end);
     while (n && (n = gt_cursor_next(&b->ahead))) {
         bool looks = n->kind == GT_RUNNING && n->to - n->from < LOOK_NS;
         bool again = n->kind == GT_SYNC && n->lock == lock;
@@ -377,11 +377,11 @@ static uint64_t had_it_by(struct builder *b, const struct gt_step *s)
 }
 
 /* The thread's hold that this wait led to, alone or with more waits. SIZE_MAX: none. */
-static size_t hold_after(struct builder *b, const struct gt_step *s)
+static size_t hold_after(struct builder *b, const struct gt_lane_step *s)
 {
     const struct gt_lane *lane = lane_of(b->program, b->thread);
     for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
-        const struct gt_hold *h = &lane->hold[i];
+        const struct gt_lock_hold *h = &lane->hold[i];
         if (h->lock != s->lock || h->to <= s->to)
             continue;
         uint64_t slack = gt_hold_slack(h);
@@ -391,7 +391,7 @@ static size_t hold_after(struct builder *b, const struct gt_step *s)
     return SIZE_MAX;
 }
 
-static void add_wait(struct builder *b, const struct gt_step *s)
+static void add_wait(struct builder *b, const struct gt_lane_step *s)
 {
     struct gt_program *p = b->program;
     add_moments(b, s->from);
@@ -412,12 +412,12 @@ static void add_wait(struct builder *b, const struct gt_step *s)
 }
 
 /* A wait for the rest of a stopped thread takes as long as what that thread did meanwhile. */
-static void add_rest(struct builder *b, const struct gt_step *s, uint64_t from)
+static void add_rest(struct builder *b, const struct gt_lane_step *s, uint64_t from)
 {
     const struct gt_program *p = b->program;
     struct gt_cursor c = {.graph = p->sections->graph, .thread = s->by};
     add_moments(b, from);
-    for (const struct gt_step *its = gt_cursor_from(&c, from); its && its->from < s->to;
+    for (const struct gt_lane_step *its = gt_cursor_from(&c, from); its && its->from < s->to;
          its = gt_cursor_next(&c)) {
         uint64_t begin = its->from > from ? its->from : from;
         uint64_t end = its->to < s->to ? its->to : s->to;
@@ -452,7 +452,7 @@ static void build_role(struct gt_program *p, uint32_t thread)
             add_op(b.role, GT_OP_AWAIT, (uint32_t)edge, its->begin);
         b.woken = edge != SIZE_MAX;
     }
-    for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > p->from ? s->from : p->from, to = s->to < p->to ? s->to : p->to;
         if (s->by != GT_NOBODY && s->to <= p->to && is_rest(p, s))

@@ -63,8 +63,8 @@ struct gt_program {
     size_t edges, edges_room;
     struct gt_silent *silent; /* sorted by waiter, then by time */
     size_t silents;
-    uint32_t *slots;      /* by lock: how many slots it has; 0: it is no semaphore */
-    struct gt_hold *hold; /* of all threads, sorted by lock and time */
+    uint32_t *slots;           /* by lock: how many slots it has; 0: it is no semaphore */
+    struct gt_lock_hold *hold; /* of all threads, sorted by lock and time */
     size_t holds;
     bool *held;            /* by lock: `hold` has some */
     double cpus;           /* CPUs that its threads share; 0: CPUs do not limit it */

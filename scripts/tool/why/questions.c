@@ -24,12 +24,12 @@ struct talker {
     uint32_t n;
 };
 
-static bool is_told(const struct gt_graph *graph, const struct gt_step *s)
+static bool is_told(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->by != GT_NOBODY && !gt_graph_is_lock_wait(graph, s);
 }
 
-static void note(struct talker *t, const struct gt_step *s)
+static void note(struct talker *t, const struct gt_lane_step *s)
 {
     uint32_t i = 0;
     while (i < t->n && (t->ends[i].spot != s->spot || t->ends[i].by != s->by))
@@ -43,7 +43,7 @@ static void note(struct talker *t, const struct gt_step *s)
 static void scan(const struct gt_graph *graph, uint32_t thread, struct talker *t)
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    const struct gt_step *s;
+    const struct gt_lane_step *s;
     for (int i = 0; i < SCANNED && (s = gt_cursor_next(&c)); i++) {
         if (is_told(graph, s))
             note(t, s);
@@ -66,9 +66,9 @@ static bool waits_for(const struct talker *t, uint32_t other)
 }
 
 /* The cursor's next wait that the thread ended; NULL: there is none. */
-static const struct gt_step *next_by(struct gt_cursor *c, uint32_t by)
+static const struct gt_lane_step *next_by(struct gt_cursor *c, uint32_t by)
 {
-    const struct gt_step *s = gt_cursor_next(c);
+    const struct gt_lane_step *s = gt_cursor_next(c);
     while (s && (s->by != by || !is_told(c->graph, s)))
         s = gt_cursor_next(c);
     return s;
@@ -89,7 +89,7 @@ static void find_between(struct gt_graph *graph, uint32_t asker, uint32_t reader
 {
     struct gt_cursor answers = {.graph = graph, .thread = asker};
     struct gt_cursor questions = {.graph = graph, .thread = reader};
-    const struct gt_step *answer, *question = next_by(&questions, asker);
+    const struct gt_lane_step *answer, *question = next_by(&questions, asker);
     size_t known = graph->questions;
     uint64_t all = 0, waited = 0, strict = 0, before = 0; /* before: end of the last answer */
     while ((answer = next_by(&answers, reader))) {

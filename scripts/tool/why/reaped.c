@@ -73,7 +73,7 @@ static size_t ended_until(const struct mains *mains, uint64_t at)
 
 /* The other process that ended last during the step, by its main thread; or GT_NOBODY. */
 static uint32_t ended_in(const struct mains *mains, const struct gt_lane *waiter,
-                         const struct gt_step *s)
+                         const struct gt_lane_step *s)
 {
     for (size_t i = ended_until(mains, s->to); i && mains->at[i - 1]->until > s->from; i--) {
         if (gt_is_of_other_process(mains->at[i - 1]->thread, waiter->thread))
@@ -86,7 +86,7 @@ static uint32_t ended_in(const struct mains *mains, const struct gt_lane *waiter
  * Whether a child's end may have ended the step: by SIGCHLD, or by closing the child's end of a
  * pipe.
  */
-static bool may_end_with_child(const struct gt_graph *graph, const struct gt_step *s)
+static bool may_end_with_child(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     static const char *const inputs[] = {"read",  "getdelim", "getline", "fgets",  "fread", "poll",
                                          "ppoll", "select",   "pselect", "epoll_", NULL};
@@ -100,10 +100,10 @@ static bool may_end_with_child(const struct gt_graph *graph, const struct gt_ste
 
 /* The last two waits that may have ended with a child, the latest first. */
 struct latest {
-    struct gt_step at[2];
+    struct gt_lane_step at[2];
 };
 
-static void note_wait(struct latest *l, const struct gt_step *s)
+static void note_wait(struct latest *l, const struct gt_lane_step *s)
 {
     l->at[1] = l->at[0];
     l->at[0] = *s;
@@ -115,7 +115,7 @@ static void note_wait(struct latest *l, const struct gt_step *s)
  * that.
  */
 static uint32_t child_of(const struct mains *mains, const struct gt_lane *lane,
-                         const struct gt_step *s, const struct latest *l)
+                         const struct gt_lane_step *s, const struct latest *l)
 {
     enum { SOON_NS = 10000000 };
     uint32_t by = s->to - s->from >= LEAST_NS ? ended_in(mains, lane, s) : GT_NOBODY;
@@ -132,7 +132,7 @@ static uint32_t child_of(const struct mains *mains, const struct gt_lane *lane,
  * is ending meanwhile, or, if the step is short, it has ended. GT_NOBODY: there is none.
  */
 static uint32_t ended_before(const struct mains *mains, const struct gt_lane *waiter,
-                             const struct gt_step *s)
+                             const struct gt_lane_step *s)
 {
     for (size_t i = ended_until(mains, s->from); i; i--) {
         const struct gt_lane *lane = mains->at[i - 1];
@@ -153,7 +153,7 @@ static void look_at_thread(struct gt_graph *graph, uint32_t thread, const struct
     struct latest latest = {0};
     struct gt_handed *found = NULL;
     size_t n = 0, room = 0;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (may_end_with_child(graph, s))
             note_wait(&latest, s);
         if (s->by != GT_NOBODY || !s->ended || !graph->spot[s->spot].reaps)
@@ -207,7 +207,7 @@ static bool has_grandchildren(const struct mains *mains)
  * apart from the parent, which learns of the end and tells the waiter.
  */
 static bool is_last_to_work(const struct gt_graph *graph, struct gt_cursor *cursor, uint32_t by,
-                            const struct gt_lane *waiter, const struct gt_step *s)
+                            const struct gt_lane *waiter, const struct gt_lane_step *s)
 {
     const struct gt_lane *its = &graph->lane[by];
     bool last = true;
@@ -227,7 +227,7 @@ static void look_for_grandchildren(struct gt_graph *graph, uint32_t thread,
     struct gt_handed *found = NULL;
     struct gt_cursor c = {.graph = graph, .thread = thread}, *cursor = NULL;
     size_t n = 0, room = 0;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t by =
             may_end_with_child(graph, s) && !s->ending ? ended_in(mains, lane, s) : GT_NOBODY;
         if (by == GT_NOBODY || !is_grandchild(&graph->lane[by], lane))

@@ -42,10 +42,10 @@ static void add_delay(struct look *l, struct delay delay)
 }
 
 /* The lock that the thread held from the end of this step on, or GT_NOBODY. */
-static uint32_t lock_after(const struct gt_lane *lane, const struct gt_step *s)
+static uint32_t lock_after(const struct gt_lane *lane, const struct gt_lane_step *s)
 {
     struct gt_hold_walk walk = {0};
-    for (const struct gt_hold *h; (h = gt_lane_next_hold(lane, s->to, &walk));) {
+    for (const struct gt_lock_hold *h; (h = gt_lane_next_hold(lane, s->to, &walk));) {
         if (h->from > s->from && h->from <= s->to + TAKEN_NS)
             return h->lock;
     }
@@ -54,7 +54,7 @@ static uint32_t lock_after(const struct gt_lane *lane, const struct gt_step *s)
 
 /* The delays from `first` on are one chain, whose last step this is: they were for one lock. */
 static void end_chain(struct look *l, size_t first, const struct gt_lane *lane,
-                      const struct gt_step *last)
+                      const struct gt_lane_step *last)
 {
     uint32_t lock = first < l->delays ? lock_after(lane, last) : GT_NOBODY;
     l->delays = lock == GT_NOBODY ? first : l->delays;
@@ -68,7 +68,7 @@ static void end_chain(struct look *l, size_t first, const struct gt_lane *lane,
  * switch interval. Of other locks the thread may have given up.
  */
 static bool got_lock(const struct gt_graph *graph, const struct gt_lane *lane,
-                     const struct gt_step *s)
+                     const struct gt_lane_step *s)
 {
     return s->by == GT_NOBODY && s->ended && gt_graph_is_lock_wait(graph, s) &&
            (gt_lock_is_gil(graph->lock[s->lock]) || lock_after(lane, s) == s->lock);
@@ -79,13 +79,13 @@ static bool got_lock(const struct gt_graph *graph, const struct gt_lane *lane,
  * later than it did.
  */
 static uint32_t lock_of_file(const struct gt_graph *graph, const struct gt_lane *lane,
-                             const struct gt_step *s)
+                             const struct gt_lane_step *s)
 {
     if (!graph->spot[s->spot].of_file || !s->ended || s->by != GT_NOBODY ||
         s->to - s->from < LEAST_NS)
         return GT_NOBODY;
     struct gt_hold_walk walk = {0};
-    for (const struct gt_hold *h; (h = gt_lane_next_hold(lane, s->to, &walk));) {
+    for (const struct gt_lock_hold *h; (h = gt_lane_next_hold(lane, s->to, &walk));) {
         uint64_t most = TAKEN_NS + gt_hold_slack(h);
         if (h->from > s->from && h->from <= s->to + most &&
             gt_lock_is_of_file(graph->lock[h->lock]))
@@ -99,9 +99,9 @@ static void find_delays(struct look *l, uint32_t thread)
     const struct gt_lane *lane = &l->graph->lane[thread];
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
     uint32_t woken = GT_NOBODY; /* the spot of the wait that another thread has ended */
-    struct gt_step last = {0};
+    struct gt_lane_step last = {0};
     size_t first = l->delays;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         bool by_other = s->kind == GT_SYNC && s->by != GT_NOBODY;
         bool again = by_other && woken == s->spot && !gt_graph_is_lock_wait(l->graph, s);
         if (woken != GT_NOBODY && (s->kind == GT_SCHED || again)) {
@@ -123,7 +123,7 @@ static void find_delays(struct look *l, uint32_t thread)
 static void find_calls(struct look *l, uint32_t thread)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t lock = lock_of_file(l->graph, &l->graph->lane[thread], s);
         if (lock != GT_NOBODY)
             add_delay(l, (struct delay){s->from, s->to, thread, lock, false, true});
@@ -147,7 +147,7 @@ static void find_ends(struct look *l)
         wanted[l->delay[i].lock] = true;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         for (size_t k = 0; k < graph->lane[i].holds; k++) {
-            const struct gt_hold *h = &graph->lane[i].hold[k];
+            const struct gt_lock_hold *h = &graph->lane[i].hold[k];
             if (!wanted[h->lock])
                 continue;
             l->end = gt_need_room(l->end, l->ends, &l->ends_room, sizeof *l->end);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Whether a signal or a cancellation ended that call of sleep(), which else takes whole seconds. */
-static bool is_cut_short(const char *call, const struct gt_step *s)
+static bool is_cut_short(const char *call, const struct gt_lane_step *s)
 {
     enum { SECOND_NS = 1000000000, LATE_NS = 20000000 };
     return strcmp(call, "sleep") == 0 && (s->to - s->from) % SECOND_NS > LATE_NS;
@@ -17,7 +17,7 @@ static bool is_cut_short(const char *call, const struct gt_step *s)
  * Whether the step is a wait that some event outside of the thread ended, and no thread is known to
  * have ended it. A wait with a timeout may just have timed out.
  */
-static bool ended_unseen(const struct gt_graph *graph, const struct gt_step *s)
+static bool ended_unseen(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     static const char *const inputs[] = {"read", "recv", "accept", "mq_receive", "msgrcv", NULL};
     const struct gt_spot *spot = &graph->spot[s->spot];
@@ -36,16 +36,16 @@ static bool ended_unseen(const struct gt_graph *graph, const struct gt_step *s)
 }
 
 bool gt_rest_before(const struct gt_graph *graph, uint32_t thread, uint64_t at,
-                    struct gt_step *rest)
+                    struct gt_lane_step *rest)
 {
     enum { STEPS_BACK = 64 };
     uint64_t until = graph->lane[thread].until;
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    const struct gt_step *s = gt_cursor_seek(&c, at < until ? at : until);
+    const struct gt_lane_step *s = gt_cursor_seek(&c, at < until ? at : until);
     for (int i = 0; s && i < STEPS_BACK && !ended_unseen(graph, s); i++)
         s = gt_cursor_seek(&c, s->from);
     bool found = s && ended_unseen(graph, s);
-    *rest = found ? *s : (struct gt_step){0};
+    *rest = found ? *s : (struct gt_lane_step){0};
     gt_cursor_close(&c);
     return found;
 }
@@ -57,7 +57,7 @@ static uint64_t sent_before(const struct gt_graph *graph, uint32_t thread, uint6
     static const char *const calls[] = {"write",    "send", "connect",      "close",
                                         "shutdown", "kill", "pthread_kill", NULL};
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    const struct gt_step *s = gt_cursor_seek(&c, at);
+    const struct gt_lane_step *s = gt_cursor_seek(&c, at);
     uint64_t sent = 0;
     for (int i = 0; s && i < STEPS_BACK && s->to + JUST_NS >= at; i++) {
         const char *call = gt_leaf_of(graph->spot[s->spot].stack);
@@ -70,7 +70,7 @@ static uint64_t sent_before(const struct gt_graph *graph, uint32_t thread, uint6
 }
 
 bool gt_rest_was_asked(const struct gt_graph *graph, uint32_t asker, uint64_t at,
-                       const struct gt_step *rest, uint64_t part)
+                       const struct gt_lane_step *rest, uint64_t part)
 {
     uint64_t off = rest->to > at ? rest->to - at : at - rest->to;
     if (!ended_unseen(graph, rest) || rest->from >= at || off > (rest->to - rest->from) / part)

@@ -9,11 +9,11 @@
 
 /* The last such wait of the thread that began before `at`. False: there was none lately. */
 bool gt_rest_before(const struct gt_graph *graph, uint32_t thread, uint64_t at,
-                    struct gt_step *rest);
+                    struct gt_lane_step *rest);
 
 /*
  * Whether the step is such a wait, and the asker ended it by something that it sent just before it
  * began to wait, at `at`. The step may end up to 1/`part` of its length before or after `at`.
  */
 bool gt_rest_was_asked(const struct gt_graph *graph, uint32_t asker, uint64_t at,
-                       const struct gt_step *rest, uint64_t part);
+                       const struct gt_lane_step *rest, uint64_t part);

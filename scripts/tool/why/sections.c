@@ -3,7 +3,7 @@
 
 #include "cpu_use.h"
 #include "program_code.h"
-#include "samples.h"
+#include "cpu_samples.h"
 #include "spin_loop.h"
 #include "wrappers.h"
 
@@ -169,7 +169,7 @@ static struct gt_section call_of(const struct gt_sections *all, const struct gt_
 }
 
 static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
-                                const struct gt_step *step, const struct gt_hold *hold)
+                                const struct gt_lane_step *step, const struct gt_lock_hold *hold)
 {
     const struct gt_spot *spot = &all->graph->spot[step->spot];
     bool of_routine = spot->runs; /* the routine may stand in for an unknown function */
@@ -201,7 +201,7 @@ static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
     return number;
 }
 
-uint32_t gt_sections_of(struct gt_sections *all, uint32_t thread, const struct gt_step *step)
+uint32_t gt_sections_of(struct gt_sections *all, uint32_t thread, const struct gt_lane_step *step)
 {
     return section_of_spot(all, thread, step, NULL);
 }
@@ -251,7 +251,7 @@ static uint32_t called_in_libc(const struct gt_callers *stack)
 }
 
 static uint32_t section_of_sample(struct gt_sections *all, uint32_t stack,
-                                  const struct gt_hold *hold)
+                                  const struct gt_lock_hold *hold)
 {
     const struct gt_callers *callers = all->graph->stack[stack];
     uint64_t key = (uint64_t)stack << 32 | (hold ? hold->lock + 1u : 0);
@@ -278,11 +278,11 @@ static uint32_t section_of_sample(struct gt_sections *all, uint32_t stack,
  * Of the locks held at `at`, the one that was taken last. *until: how long that stays so, and a
  * static is initialised or not. An interpreter's lock says nothing about what a thread does.
  */
-static const struct gt_hold *hold_at(const struct gt_lane *lane, uint64_t at, uint64_t *until)
+static const struct gt_lock_hold *hold_at(const struct gt_lane *lane, uint64_t at, uint64_t *until)
 {
-    const struct gt_hold *found = NULL;
+    const struct gt_lock_hold *found = NULL;
     struct gt_hold_walk walk = {0};
-    for (const struct gt_hold *h; (h = gt_lane_next_hold(lane, at, &walk));) {
+    for (const struct gt_lock_hold *h; (h = gt_lane_next_hold(lane, at, &walk));) {
         if (h->gil)
             continue;
         if (h->from <= at && h->once) {
@@ -303,7 +303,7 @@ static const struct gt_hold *hold_at(const struct gt_lane *lane, uint64_t at, ui
  */
 static bool split_by_samples(struct gt_sections *all, uint32_t thread, uint32_t spot,
                              const struct gt_section_part *part, uint64_t ran,
-                             const struct gt_hold *hold, gt_part_fn *fn, void *arg)
+                             const struct gt_lock_hold *hold, gt_part_fn *fn, void *arg)
 {
     const struct gt_lane *lane = &all->graph->lane[thread];
     size_t first = lane->samples ? gt_lane_sample_from(lane, part->from) : 0;
@@ -326,9 +326,9 @@ static bool split_by_samples(struct gt_sections *all, uint32_t thread, uint32_t 
 }
 
 /* A part of a stretch of running in which the thread did not run. */
-static void split_off(struct gt_sections *all, uint32_t thread, struct gt_step step,
-                      enum gt_kind kind, uint64_t from, uint64_t to, const struct gt_hold *hold,
-                      gt_part_fn *fn, void *arg)
+static void split_off(struct gt_sections *all, uint32_t thread, struct gt_lane_step step,
+                      enum gt_kind kind, uint64_t from, uint64_t to,
+                      const struct gt_lock_hold *hold, gt_part_fn *fn, void *arg)
 {
     step.kind = kind;
     if (from < to)
@@ -339,8 +339,8 @@ static void split_off(struct gt_sections *all, uint32_t thread, struct gt_step s
  * Divides a stretch of running: the thread's account tells how much of it was on a CPU, unless the
  * kernel's record has told that already. The rest is put after it, as the order is not known.
  */
-static void split_running(struct gt_sections *all, uint32_t thread, const struct gt_step *step,
-                          const struct gt_section_part *part, const struct gt_hold *hold,
+static void split_running(struct gt_sections *all, uint32_t thread, const struct gt_lane_step *step,
+                          const struct gt_section_part *part, const struct gt_lock_hold *hold,
                           gt_part_fn *fn, void *arg)
 {
     struct gt_cpu_parts parts = gt_cpu_parts_of(all->graph, thread);
@@ -359,13 +359,13 @@ static void split_running(struct gt_sections *all, uint32_t thread, const struct
     split_off(all, thread, *step, GT_SCHED, waited, part->to, hold, fn, arg);
 }
 
-void gt_sections_split(struct gt_sections *all, uint32_t thread, const struct gt_step *step,
+void gt_sections_split(struct gt_sections *all, uint32_t thread, const struct gt_lane_step *step,
                        uint64_t from, uint64_t to, gt_part_fn *fn, void *arg)
 {
     const struct gt_lane *lane = &all->graph->lane[thread];
     while (from < to) {
         uint64_t until = to;
-        const struct gt_hold *hold = hold_at(lane, from, &until);
+        const struct gt_lock_hold *hold = hold_at(lane, from, &until);
         struct gt_section_part part = {from, until, 0};
         if (step->kind == GT_RUNNING) {
             split_running(all, thread, step, &part, hold, fn, arg);

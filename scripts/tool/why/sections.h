@@ -46,11 +46,13 @@ typedef void gt_part_fn(void *arg, const struct gt_section_part *part);
 /*
  * Splits what the thread did in [from, to) of the step into parts, and calls fn with each in order.
  */
-void gt_sections_split(struct gt_sections *sections, uint32_t thread, const struct gt_step *step,
-                       uint64_t from, uint64_t to, gt_part_fn *fn, void *arg);
+void gt_sections_split(struct gt_sections *sections, uint32_t thread,
+                       const struct gt_lane_step *step, uint64_t from, uint64_t to, gt_part_fn *fn,
+                       void *arg);
 
 /* The section of a whole step, as if no lock were held. */
-uint32_t gt_sections_of(struct gt_sections *sections, uint32_t thread, const struct gt_step *step);
+uint32_t gt_sections_of(struct gt_sections *sections, uint32_t thread,
+                        const struct gt_lane_step *step);
 
 /* Names as reports show them: a thread's own name, or else its routine's; and a function's. */
 struct gt_name {

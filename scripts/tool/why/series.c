@@ -11,7 +11,7 @@ static uint64_t waited_until(struct gt_series *s, struct gt_cursor *c, uint32_t 
 {
     const struct gt_lane *lane = &c->graph->lane[thread];
     uint64_t until = 0;
-    for (const struct gt_step *step = gt_cursor_from(c, lane->begin);
+    for (const struct gt_lane_step *step = gt_cursor_from(c, lane->begin);
          step && step->from <= lane->until; step = gt_cursor_next(c)) {
         if (step->by != thread || !gt_joins_is_join(c->graph, c->thread, step))
             continue;
@@ -28,7 +28,7 @@ static void add_life(struct gt_series *s, const struct gt_graph *graph, uint32_t
 {
     struct gt_cursor c = {.graph = graph, .thread = thread};
     uint64_t ns = 0;
-    for (const struct gt_step *step = gt_cursor_from(&c, 0); step; step = gt_cursor_next(&c)) {
+    for (const struct gt_lane_step *step = gt_cursor_from(&c, 0); step; step = gt_cursor_next(&c)) {
         ns += step->kind == GT_SCHED ? 0 : step->to - step->from;
         s->computes += step->kind == GT_RUNNING ? step->to - step->from : 0;
     }

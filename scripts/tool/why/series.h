@@ -7,11 +7,11 @@
 #include "survey.h"
 
 struct gt_series {
-    uint32_t threads, maker; /* threads: 0: they are not made so */
-    uint32_t waits;          /* threads that had not ended when the creator came to their join */
-    uint64_t longest;        /* ns, of one thread's life without its run-queue delays */
-    uint64_t computes;       /* ns that all of them ran */
-    struct gt_step wait;     /* the creator's longest wait for one of them */
+    uint32_t threads, maker;  /* threads: 0: they are not made so */
+    uint32_t waits;           /* threads that had not ended when the creator came to their join */
+    uint64_t longest;         /* ns, of one thread's life without its run-queue delays */
+    uint64_t computes;        /* ns that all of them ran */
+    struct gt_lane_step wait; /* the creator's longest wait for one of them */
 };
 
 /* Looks whether all threads of the pool are made so. */

@@ -29,7 +29,7 @@ static void rank(struct gt_short_sections *s, const char *func, uint64_t ns)
     s->releaser[i].ns = ns;
 }
 
-static void note_releaser(struct look *l, const struct gt_step *s, uint64_t ns)
+static void note_releaser(struct look *l, const struct gt_lane_step *s, uint64_t ns)
 {
     const struct gt_callers *stack = s->waker ? l->graph->stack[s->waker] : NULL;
     uint32_t i = stack ? gt_site_index(stack) : 0;
@@ -43,7 +43,7 @@ static void note_releaser(struct look *l, const struct gt_step *s, uint64_t ns)
     rank(&l->found, stack->frame[i].func, *sum);
 }
 
-static bool is_for_mutex(const struct gt_graph *graph, const struct gt_step *s)
+static bool is_for_mutex(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     static const char *const calls[] = {"pthread_mutex_", "mtx_", NULL};
     const char *call = gt_leaf_of(graph->spot[s->spot].stack);
@@ -63,7 +63,7 @@ static void look_at_thread(struct look *l, uint32_t thread)
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
     bool waited = false, any = false;
     uint64_t before = l->found.ns + l->found.woken_ns;
-    for (const struct gt_step *s = gt_cursor_from(&c, l->from); s && s->from < l->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, l->from); s && s->from < l->to;
          s = gt_cursor_next(&c)) {
         uint64_t ns = within(l, s->from, s->to);
         l->found.woken_ns += waited && s->kind == GT_SCHED ? ns : 0;

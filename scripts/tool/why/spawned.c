@@ -32,7 +32,7 @@ static void find_calls(struct spawns *found, const struct gt_graph *graph)
 {
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (!is_spawn(&graph->spot[s->spot]))
                 continue;
             found->at = gt_need_room(found->at, found->n, &found->room, sizeof *found->at);

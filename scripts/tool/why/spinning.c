@@ -50,7 +50,7 @@ struct gt_spinning gt_spinning_find(struct gt_sections *sections, uint64_t from,
     uint64_t all = 0;
     for (l.thread = 0; l.thread < sections->graph->lanes; l.thread++) {
         struct gt_cursor c = {.graph = sections->graph, .thread = l.thread};
-        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
             if (s->kind == GT_RUNNING)
                 gt_sections_split(sections, l.thread, s, s->from > from ? s->from : from,
@@ -68,7 +68,7 @@ struct gt_spinning gt_spinning_find(struct gt_sections *sections, uint64_t from,
     return most;
 }
 
-uint64_t gt_spinning_on(const struct gt_path *path, const struct gt_sections *sections)
+uint64_t gt_spinning_on(const struct gt_critical_path *path, const struct gt_sections *sections)
 {
     uint64_t ns = 0;
     for (size_t i = 0; i < path->n; i++) {

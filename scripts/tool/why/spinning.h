@@ -17,4 +17,4 @@ struct gt_spinning {
 struct gt_spinning gt_spinning_find(struct gt_sections *sections, uint64_t from, uint64_t to);
 
 /* How long threads spin on the path, or let others run meanwhile, in ns. */
-uint64_t gt_spinning_on(const struct gt_path *path, const struct gt_sections *sections);
+uint64_t gt_spinning_on(const struct gt_critical_path *path, const struct gt_sections *sections);

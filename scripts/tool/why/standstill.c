@@ -139,7 +139,7 @@ uint32_t gt_standstill_after(const struct gt_graph *graph, uint32_t thread)
 uint32_t gt_standstill_section(struct gt_sections *sections, uint32_t thread)
 {
     struct gt_cursor c = {.graph = sections->graph, .thread = thread};
-    const struct gt_step *s = gt_cursor_seek(&c, sections->graph->lane[thread].until);
+    const struct gt_lane_step *s = gt_cursor_seek(&c, sections->graph->lane[thread].until);
     uint32_t section = s ? gt_sections_of(sections, thread, s) : sections->unknown;
     gt_cursor_close(&c);
     return section;

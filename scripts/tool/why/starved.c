@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static bool writes(const struct gt_graph *graph, const struct gt_step *s)
+static bool writes(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     static const char *const calls[] = {"pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock",
                                         "pthread_rwlock_clockwrlock", NULL};
@@ -28,13 +28,13 @@ static bool is_on(const struct gt_callers *stack, const char *function)
  * How often the reader that let the writer in came back to the lock during the wait: from calls
  * outside of the function that releases the lock to calls in that function.
  */
-static uint64_t rounds_in(const struct gt_graph *graph, const struct gt_step *wait)
+static uint64_t rounds_in(const struct gt_graph *graph, const struct gt_lane_step *wait)
 {
     struct gt_cursor c = {.graph = graph, .thread = wait->by};
     const struct gt_where *site = gt_site_of(graph->stack[wait->waker]);
     uint64_t rounds = 0;
     bool outside = false;
-    for (const struct gt_step *s = site ? gt_cursor_from(&c, wait->from) : NULL;
+    for (const struct gt_lane_step *s = site ? gt_cursor_from(&c, wait->from) : NULL;
          s && s->from < wait->to; s = gt_cursor_next(&c)) {
         const struct gt_spot *spot = &graph->spot[s->spot];
         if (spot->runs || s->kind == GT_SCHED || !spot->stack)
@@ -47,7 +47,8 @@ static uint64_t rounds_in(const struct gt_graph *graph, const struct gt_step *wa
     return rounds;
 }
 
-static void look_at(struct gt_starved *of, const struct gt_graph *graph, const struct gt_step *s)
+static void look_at(struct gt_starved *of, const struct gt_graph *graph,
+                    const struct gt_lane_step *s)
 {
     struct gt_starved *its = &of[s->lock];
     uint64_t rounds = rounds_in(graph, s), ns = s->to - s->from;
@@ -70,7 +71,7 @@ struct gt_starved gt_starved_find(const struct gt_graph *graph, uint64_t from, u
     struct gt_starved most = {.lock = GT_NOBODY};
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
             if (writes(graph, s))
                 look_at(of, graph, s);

@@ -33,7 +33,7 @@ struct look {
     double in_calls, in_waits; /* the part of its calls, and of its waits and polls, on a CPU */
 };
 
-static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
+static enum gt_band band_of(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     switch (s->kind) {
     case GT_RUNNING: return GT_BAND_RUNNING;
@@ -61,7 +61,7 @@ static void draw(struct look *l, enum gt_band band, double threads, uint64_t fro
 }
 
 /* Whether the wait was ended by a call that wakes one thread, however soon others follow it. */
-static bool is_signalled(const struct gt_graph *graph, const struct gt_step *s)
+static bool is_signalled(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->waker && strstr(gt_leaf_of(graph->stack[s->waker]), "_signal");
 }
@@ -70,7 +70,7 @@ static bool is_signalled(const struct gt_graph *graph, const struct gt_step *s)
  * Counts the threads that one thread wakes at one time. A thread that is woken twice in that time
  * was woken by two broadcasts.
  */
-static void note_group(struct look *l, struct gt_place_waits *p, const struct gt_step *s)
+static void note_group(struct look *l, struct gt_place_waits *p, const struct gt_lane_step *s)
 {
     uint64_t at = is_signalled(l->sections->graph, s) ? s->to : s->to / TOGETHER_NS;
     uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), at);
@@ -83,18 +83,18 @@ static void note_group(struct look *l, struct gt_place_waits *p, const struct gt
 static void note_waiter(struct gt_survey *v, uint32_t spot, uint32_t thread)
 {
     v->waiter = gt_need_room(v->waiter, v->waiters, &v->waiters_room, sizeof *v->waiter);
-    v->waiter[v->waiters++] = (struct gt_waiter){spot, thread};
+    v->waiter[v->waiters++] = (struct gt_place_waiter){spot, thread};
     v->place[spot].threads++;
 }
 
 /* Whether the thread works there for others, however short that is: it gives them something. */
-static bool gives(const struct gt_graph *graph, const struct gt_step *s)
+static bool gives(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->kind == GT_SYSCALL && graph->spot[s->spot].gives;
 }
 
 enum gt_round gt_rounds_next(struct gt_rounds *r, const struct gt_graph *graph,
-                             const struct gt_step *s)
+                             const struct gt_lane_step *s)
 {
     enum gt_band band = band_of(graph, s);
     if (band == GT_BAND_RUNNING || band == GT_BAND_CALLS)
@@ -110,7 +110,8 @@ enum gt_round gt_rounds_next(struct gt_rounds *r, const struct gt_graph *graph,
     return its;
 }
 
-static void note_place(struct look *l, const struct gt_step *s, uint64_t ns, enum gt_round round)
+static void note_place(struct look *l, const struct gt_lane_step *s, uint64_t ns,
+                       enum gt_round round)
 {
     struct gt_place_waits *p = &l->survey->place[s->spot];
     p->ns += ns;
@@ -136,7 +137,8 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns, enu
         note_group(l, p, s);
 }
 
-static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns, enum gt_round round)
+static void note_lock(struct look *l, const struct gt_lane_step *s, uint64_t ns,
+                      enum gt_round round)
 {
     struct gt_lock_waits *lock = &l->survey->lock[s->lock];
     lock->threads += !lock->count || lock->thread != l->thread;
@@ -150,7 +152,7 @@ static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns, enum
     l->pool->lock_ns += ns;
 }
 
-static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
+static void note_rest(struct look *l, const struct gt_lane_step *s, uint64_t ns)
 {
     l->pool->rest_ns += ns;
     l->pool->idle_ns += gt_graph_is_idle(l->sections->graph, s) ? ns : 0;
@@ -175,7 +177,7 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 }
 
 /* A producer waits until a consumer makes room in the queue. */
-static void note_room(struct look *l, const struct gt_step *s)
+static void note_room(struct look *l, const struct gt_lane_step *s)
 {
     const struct gt_survey *v = l->survey;
     struct gt_pool *pool = s->by != GT_NOBODY ? &v->pool[v->pool_of[s->by]] : l->pool;
@@ -208,7 +210,7 @@ static void add_part(void *arg, const struct gt_section_part *part)
 }
 
 /* Whether a creator waits until its thread has begun, as Python's do. */
-static bool is_for_start(const struct look *l, const struct gt_step *s)
+static bool is_for_start(const struct look *l, const struct gt_lane_step *s)
 {
     enum { SOON_NS = 10000000 };
     const struct gt_graph *graph = l->sections->graph;
@@ -216,13 +218,13 @@ static bool is_for_start(const struct look *l, const struct gt_step *s)
     return by->thread->maker == graph->lane[l->thread].thread && s->to < by->begin + SOON_NS;
 }
 
-static bool may_compute(const struct gt_graph *graph, const struct gt_step *s)
+static bool may_compute(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return gt_may_compute(s->kind, gt_leaf_of(graph->spot[s->spot].stack));
 }
 
 /* Whether the thread waits there by its events, where it may have computed for a moment. */
-static bool is_wait(const struct gt_step *s)
+static bool is_wait(const struct gt_lane_step *s)
 {
     return s->ended && s->kind > GT_SCHED && s->kind < GT_UNSEEN;
 }
@@ -251,7 +253,7 @@ static void share_cpu(struct look *l)
     if (left <= 0 || left * 100 < cpu * LEAST_PERCENT)
         return;
     struct gt_cursor c = {.graph = graph, .thread = l->thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));)
+    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));)
         *(may_compute(graph, s) ? &calls : &waits) += is_wait(s) ? (double)(s->to - s->from) : 0;
     gt_cursor_close(&c);
     l->in_calls = take(&left, calls);
@@ -259,7 +261,7 @@ static void share_cpu(struct look *l)
     l->in_waits = take(&left, waits);
 }
 
-static void look_at(struct look *l, const struct gt_step *s)
+static void look_at(struct look *l, const struct gt_lane_step *s)
 {
     struct gt_survey *v = l->survey;
     const struct gt_graph *graph = l->sections->graph;
@@ -310,7 +312,7 @@ static void look_at_thread(struct look *l)
     l->parts = gt_cpu_parts_of(c.graph, l->thread);
     share_cpu(l);
     l->pool = &l->survey->pool[v->pool_of[l->thread]];
-    for (const struct gt_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
          s = gt_cursor_next(&c))
         look_at(l, s);
     gt_cursor_close(&c);
@@ -423,7 +425,7 @@ static bool others_acted(const struct gt_graph *graph, uint32_t thread, uint64_t
     for (uint32_t i = 0; i < graph->lanes && !acted; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
         bool other = is_other(graph, i, thread);
-        const struct gt_step *s = other ? gt_cursor_seek(&c, to) : NULL;
+        const struct gt_lane_step *s = other ? gt_cursor_seek(&c, to) : NULL;
         uint64_t until = graph->lane[i].until;
         acted = other && ((s && s->from >= from) || (until > from && until <= to));
         gt_cursor_close(&c);
@@ -467,14 +469,14 @@ static int by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-bool gt_survey_works(const struct gt_step *s)
+bool gt_survey_works(const struct gt_lane_step *s)
 {
     return s->kind == GT_RUNNING || s->kind == GT_SYSCALL || s->kind == GT_UNSEEN ||
            (s->by == GT_NOBODY && (s->kind == GT_SLEEP || s->kind == GT_NETWORK));
 }
 
 /* A thread that waits for a lock or a CPU has something to do; one that waits for work has not. */
-static bool has_work(const struct gt_graph *graph, const struct gt_step *s)
+static bool has_work(const struct gt_graph *graph, const struct gt_lane_step *s)
 {
     return s->kind != GT_SYNC || gt_graph_is_lock_wait(graph, s);
 }
@@ -493,7 +495,7 @@ static struct moments find_moments(const struct gt_survey *v, const struct gt_gr
         struct gt_cursor c = {.graph = graph, .thread = i};
         if (v->pool_of[i] != pool)
             continue;
-        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
             if (!(only_at_work ? gt_survey_works(s) : has_work(graph, s)) || s->to <= from)
                 continue;

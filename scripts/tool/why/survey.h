@@ -42,7 +42,7 @@ struct gt_asked {
 struct gt_place_waits {
     uint64_t ns, count, threads;
     uint64_t woken;  /* by other threads */
-    uint64_t kept;   /* then waited there again, and had kept the mutex: gt_step.kept */
+    uint64_t kept;   /* then waited there again, and had kept the mutex: gt_lane_step.kept */
     uint64_t groups; /* groups of wake-ups by one thread at one time; each signal is its own */
     uint64_t rounds; /* waits that no thread ended, with next to no work between */
     uint64_t longest, longest_at;
@@ -69,10 +69,10 @@ enum gt_round { GT_ELSEWHERE, GT_AGAIN, GT_AGAIN_WOKEN, GT_GOES_ON };
 
 /* Counts the thread's next step. Of a step that is no wait, GT_ELSEWHERE. */
 enum gt_round gt_rounds_next(struct gt_rounds *rounds, const struct gt_graph *graph,
-                             const struct gt_step *step);
+                             const struct gt_lane_step *step);
 
 /* A thread that waited at a place. */
-struct gt_waiter {
+struct gt_place_waiter {
     uint32_t spot, thread;
 };
 
@@ -106,7 +106,7 @@ struct gt_survey {
     double band[GT_BANDS][GT_COLUMNS]; /* threads, on average */
     double total[GT_BANDS];            /* average over the whole interval */
     struct gt_place_waits *place;      /* by spot */
-    struct gt_waiter *waiter;          /* each thread of each place once */
+    struct gt_place_waiter *waiter;    /* each thread of each place once */
     size_t waiters, waiters_room;
     struct gt_lock_waits *lock; /* by lock */
     struct gt_pool *pool;
@@ -142,7 +142,7 @@ bool gt_survey_is_poll(const struct gt_survey *survey, const struct gt_sections 
                        uint32_t last_thread, uint32_t spot);
 
 /* Whether the thread works in that step: it runs, calls, or waits for what no thread ends. */
-bool gt_survey_works(const struct gt_step *step);
+bool gt_survey_works(const struct gt_lane_step *step);
 
 /*
  * Average number of the pool's threads that worked at a time between `from` and `to`, while at

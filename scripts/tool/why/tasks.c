@@ -23,7 +23,7 @@ static int by_length(const void *a, const void *b)
 }
 
 /* Adds the paths of the tasks with these ranks. Returns their number. */
-static uint64_t add_paths(struct gt_path *path, struct gt_sections *sections,
+static uint64_t add_paths(struct gt_critical_path *path, struct gt_sections *sections,
                           const struct gt_user_task **task, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)

@@ -7,7 +7,7 @@ struct gt_tasks {
     uint64_t n;              /* tasks that began and ended in the interval */
     uint64_t p50, p99, most; /* ns */
     /* Paths of the tasks around the median, and of those from p99 on; and the number of each. */
-    struct gt_path usual, slow;
+    struct gt_critical_path usual, slow;
     uint64_t usual_n, slow_n;
     uint64_t slowest_at;
 };

@@ -161,7 +161,7 @@ static void put_thread(struct timeline *t, const struct order *its)
     printf(",\"spans\":[");
     t->at = why->from;
     t->any = false;
-    for (const struct gt_step *s = gt_cursor_from(&c, why->from); s && s->from < why->to;
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, why->from); s && s->from < why->to;
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > why->from ? s->from : why->from;
         uint64_t to = s->to < why->to ? s->to : why->to;

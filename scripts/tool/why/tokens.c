@@ -131,7 +131,7 @@ static void tell_hold(struct pipe *p, const struct gt_byte *took, uint64_t until
 {
     const struct gt_where *site = gt_site_of(took->stack);
     gt_graph_add_hold(p->graph, took->thread,
-                      (struct gt_hold){.from = took->to, .to = until, .lock = p->lock},
+                      (struct gt_lock_hold){.from = took->to, .to = until, .lock = p->lock},
                       site ? site->func : "");
 }
 

@@ -16,7 +16,7 @@
 /* The section of the guess's place: several spots may be at one line of the program. */
 static uint32_t section_of(struct gt_why *why, const struct gt_guessed *guess)
 {
-    struct gt_step call = {.kind = GT_SYSCALL, .spot = guess->spot};
+    struct gt_lane_step call = {.kind = GT_SYSCALL, .spot = guess->spot};
     return gt_sections_of(&why->sections, guess->by, &call);
 }
 

@@ -30,7 +30,7 @@ enum {
 struct search {
     struct gt_whatifs *all;
     struct gt_sections *sections;
-    const struct gt_path *path;
+    const struct gt_critical_path *path;
     const struct gt_survey *survey;
     struct gt_program *program;
     uint32_t last_thread;
@@ -674,7 +674,7 @@ static uint64_t count_passes(const struct gt_program *program)
 }
 
 void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
-                     const struct gt_path *path, const struct gt_survey *survey)
+                     const struct gt_critical_path *path, const struct gt_survey *survey)
 {
     const struct gt_graph *graph = sections->graph;
     uint32_t thread = path->watch_thread;

@@ -68,7 +68,7 @@ void gt_whatifs_choose(struct gt_whatifs *all, const struct gt_graph *graph, uin
 
 /* path: the finished path of the interval; it watched the end of the replayed part. */
 void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
-                     const struct gt_path *path, const struct gt_survey *survey);
+                     const struct gt_critical_path *path, const struct gt_survey *survey);
 
 /* The length of the replay without a change, as a part of the run. */
 double gt_whatifs_unchanged(const struct gt_whatifs *all);

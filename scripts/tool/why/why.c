@@ -9,7 +9,7 @@
 #include "questions.h"
 #include "reaped.h"
 #include "relock.h"
-#include "samples.h"
+#include "cpu_samples.h"
 #include "spawned.h"
 #include "tokens.h"
 

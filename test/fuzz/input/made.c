@@ -35,7 +35,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-static void ask(struct gt_made *made, const uint8_t *data, size_t size)
+static void ask(struct gt_made_functions *made, const uint8_t *data, size_t size)
 {
     struct gt_sym_frame frame;
     for (uint64_t pc = 0; pc < 0x2000; pc += 0xfd) {
@@ -52,7 +52,7 @@ static void ask(struct gt_made *made, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct gt_made made;
+    static struct gt_made_functions made;
     struct gt_perf_map map = {.overlong = false};
     struct gt_jitdump dump = {.damaged = false};
     if (size < 2)

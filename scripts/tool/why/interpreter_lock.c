@@ -1,5 +1,5 @@
-/* See gil.h. */
-#include "gil.h"
+/* See interpreter_lock.h. */
+#include "interpreter_lock.h"
 
 #include "encoder/read/need.h"
 
@@ -27,7 +27,7 @@ static void add_part(void *arg, const struct gt_section_part *part)
 static void add_hold(struct look *l, struct gt_sections *sections, struct gt_cursor *c,
                      uint64_t from, uint64_t to)
 {
-    const struct gt_step *s = gt_cursor_from(c, from);
+    const struct gt_lane_step *s = gt_cursor_from(c, from);
     for (; s && s->from < to; s = gt_cursor_next(c))
         gt_sections_split(sections, c->thread, s, s->from > from ? s->from : from,
                           s->to < to ? s->to : to, add_part, l);
@@ -41,7 +41,7 @@ struct gt_gil_use gt_gil_use_of(struct gt_sections *sections, uint32_t lock, uin
         const struct gt_lane *lane = &sections->graph->lane[i];
         struct gt_cursor c = {.graph = sections->graph, .thread = i};
         for (size_t k = gt_lane_hold_after(lane, from); k < lane->holds; k++) {
-            const struct gt_hold *h = &lane->hold[k];
+            const struct gt_lock_hold *h = &lane->hold[k];
             if (h->lock == lock && h->from < to)
                 add_hold(&l, sections, &c, h->from > from ? h->from : from,
                          h->to < to ? h->to : to);

@@ -1,5 +1,5 @@
-/* See samples.h. */
-#include "samples.h"
+/* See cpu_samples.h. */
+#include "cpu_samples.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
@@ -57,7 +57,7 @@ static void find_spots(struct look *l)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
     for (size_t i = 0; i < l->lane->samples; i++) {
-        const struct gt_step *s = gt_cursor_seek(&c, l->lane->sample[i].at);
+        const struct gt_lane_step *s = gt_cursor_seek(&c, l->lane->sample[i].at);
         l->lane->sample[i].spot = s ? s->spot : GT_NOBODY;
         if (s && s->kind == GT_SYSCALL)
             calls_of(l, s->spot)->samples++;
@@ -68,7 +68,7 @@ static void find_spots(struct look *l)
 static void measure_calls(struct look *l)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
-    for (const struct gt_step *s; l->n && (s = gt_cursor_next(&c));) {
+    for (const struct gt_lane_step *s; l->n && (s = gt_cursor_next(&c));) {
         uint64_t slot = gt_memo_find(&l->by_spot, s->spot + UINT64_C(1)), ns = s->to - s->from;
         if (!slot || s->kind != GT_SYSCALL)
             continue;
@@ -113,7 +113,7 @@ static void move_to_stretches(struct look *l)
         uint64_t k = seen[slot - 1]++;
         uint64_t own = (uint64_t)((double)ran_in(its) * (double)l->lane->samples / (double)cpu);
         uint64_t more = its->samples > own + LEAST ? its->samples - own : 0;
-        const struct gt_step *s = gt_cursor_seek(&c, sample->at);
+        const struct gt_lane_step *s = gt_cursor_seek(&c, sample->at);
         s = s ? gt_cursor_seek(&c, s->from) : NULL;
         if (s && s->kind == GT_RUNNING && (k + 1) * more / its->samples > k * more / its->samples)
             sample->spot = s->spot;

@@ -1,10 +1,10 @@
 /*
- * Functions of Python in the stacks of a process or a core file. symbolize/python/frames.h reads
- * them, here from copied memory. Python's frames change while the process runs, so the chain of a
- * thread's frames is copied when its stack is. Code objects and texts do not change, and are copied
- * when the process runs on.
+ * Functions of Python in the stacks of a process or a core file. symbolize/python/python_frames.h
+ * reads them, here from copied memory. Python's frames change while the process runs, so the chain
+ * of a thread's frames is copied when its stack is. Code objects and texts do not change, and are
+ * copied when the process runs on.
  */
-#include "python.h"
+#include "python_threads.h"
 #include "visit.h"
 
 #include "encoder/read/need.h"
@@ -36,11 +36,11 @@ static struct {
     size_t wants;
 } it;
 
-/* What frames.h needs ------------------------------------------------------------------------- */
+/* What python_frames.h needs ------------------------------------------------------------------ */
 
 static bool has(size_t piece, uintptr_t at, size_t size)
 {
-    const struct gt_piece *p = &it.still->piece[piece];
+    const struct gt_memory_piece *p = &it.still->piece[piece];
     return at >= p->at && at - p->at < p->size && size <= p->size - (at - p->at);
 }
 
