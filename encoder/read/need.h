@@ -18,13 +18,18 @@ static inline void *gt_need(void *p)
     return p;
 }
 
-/* Makes room for one more than n items; *room is how many fit. Returns where the items are now. */
-static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t size)
+/*
+ * Adds a zeroed item to an array that malloc returned, or that is NULL, and counts it in n. Items
+ * move: pointers into the array become invalid. An array has room up to the next power of two.
+ */
+#define GT_ADD(array, n) ((array) = gt_need_more((array), (n), sizeof *(array)), &(array)[(n)++])
+
+static inline void *gt_need_more(void *items, size_t n, size_t size)
 {
-    if (n < *room)
-        return items;
-    *room = *room ? 2 * *room : 16;
-    return gt_need(realloc(items, *room * size));
+    if (!items || (n && (n & (n - 1)) == 0))
+        items = gt_need(realloc(items, (n ? 2 * n : 1) * size));
+    memset((char *)items + n * size, 0, size);
+    return items;
 }
 
 /* Makes room for an item with that index, and zeros the new room; *room is how many fit. */

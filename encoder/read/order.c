@@ -20,8 +20,7 @@ static void keep_remark(struct gt_trace *t, const char *text)
     uint64_t *known = gt_need(gt_memo_at(&t->remarked, (uintptr_t)text));
     if (*known)
         return;
-    t->remarks = gt_need_room(t->remarks, t->n_remarks, &t->room_remarks, sizeof *t->remarks);
-    t->remarks[t->n_remarks++] = text;
+    *GT_ADD(t->remarks, t->n_remarks) = text;
     *known = t->n_remarks;
 }
 
@@ -38,19 +37,15 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     }
     if (gt_bytes_left(text) > sizeof GT_OWN - 1 &&
         memcmp(text->p, GT_OWN, sizeof GT_OWN - 1) == 0) {
-        t->own = gt_need_room(t->own, t->n_own, &t->room_own, sizeof *t->own);
-        t->own[t->n_own++] = gt_reader_text(r, id);
+        *GT_ADD(t->own, t->n_own) = gt_reader_text(r, id);
     }
     if (gt_blocked_read(gt_reader_text(r, id), &blocked)) {
-        t->blocked = gt_need_room(t->blocked, t->n_blocked, &t->room_blocked, sizeof blocked);
         blocked.since = (uint64_t)gt_reader_ns(r, blocked.since);
-        t->blocked[t->n_blocked++] = blocked;
+        *GT_ADD(t->blocked, t->n_blocked) = blocked;
     } else if (gt_signals_read(gt_reader_text(r, id), &signals)) {
-        t->signals = gt_need_room(t->signals, t->n_signals, &t->room_signals, sizeof signals);
-        t->signals[t->n_signals++] = signals;
+        *GT_ADD(t->signals, t->n_signals) = signals;
     } else if (gt_brief_read(gt_reader_text(r, id), &brief)) {
-        t->brief = gt_need_room(t->brief, t->n_brief, &t->room_brief, sizeof brief);
-        t->brief[t->n_brief++] = brief;
+        *GT_ADD(t->brief, t->n_brief) = brief;
     } else {
         keep_remark(t, gt_reader_text(r, id));
     }
@@ -105,8 +100,7 @@ struct gt_source *gt_reader_source(struct gt_reader *r, uint64_t id)
     s->id = id;
     s->stream.thread = GT_NO_THREAD;
     s->stream.p = GT_NO_P;
-    r->source = gt_need_room(r->source, r->n, &r->room, sizeof *r->source);
-    r->source[r->n++] = s;
+    *GT_ADD(r->source, r->n) = s;
     *slot = (uintptr_t)s;
     return s;
 }
@@ -204,8 +198,7 @@ void gt_order_accounts(struct gt_reader *r, uint64_t ts)
 
 void gt_order_keep_sample(struct gt_reader *r, uint64_t ts, const struct gt_cpu_sample *sample)
 {
-    r->sample = gt_need_room(r->sample, r->n_samples, &r->room_samples, sizeof *r->sample);
-    r->sample[r->n_samples++] = (struct gt_timed_sample){ts, *sample};
+    *GT_ADD(r->sample, r->n_samples) = (struct gt_timed_sample){ts, *sample};
 }
 
 static int by_time(const void *a, const void *b)

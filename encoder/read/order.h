@@ -52,7 +52,7 @@ struct gt_v1_go {
     struct gt_v1_exit {
         uint64_t ts, g, seq;
     } * exits; /* ends of calls */
-    size_t n_exits, room_exits, next_exit;
+    size_t n_exits, next_exit;
 };
 
 /* The reader of either family. */
@@ -60,12 +60,12 @@ struct gt_reader {
     struct gt_trace *trace;
     const struct gt_audience *audience;
     struct gt_source **source; /* sources live as long as the trace */
-    size_t n, room;
+    size_t n;
     struct gt_memo by_id;         /* id + 1 → source */
     struct gt_memo texts, stacks; /* by id; v2: in the generation */
     struct gt_account_rows accounts;
     struct gt_timed_sample *sample;
-    size_t n_samples, room_samples, told_samples;
+    size_t n_samples, told_samples;
     double ns_per_unit;
     uint64_t start;
     /* Fills s->next and s->key; false: there are no more events. */

@@ -7,8 +7,7 @@
 
 void gt_stretches_add(struct gt_stretches *s, uint64_t from, uint64_t to, const void *who)
 {
-    s->at = gt_need_room(s->at, s->n, &s->room, sizeof *s->at);
-    s->at[s->n++] = (struct gt_stretch){from, to, who};
+    *GT_ADD(s->at, s->n) = (struct gt_stretch){from, to, who};
 }
 
 uint64_t gt_stretches_between(const struct gt_stretches *s, uint64_t from, uint64_t to,

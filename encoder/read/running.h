@@ -15,7 +15,7 @@ struct gt_stretch {
 /* In order of time. Zero-initialised. */
 struct gt_stretches {
     struct gt_stretch *at;
-    size_t n, room;
+    size_t n;
 };
 
 void gt_stretches_add(struct gt_stretches *s, uint64_t from, uint64_t to, const void *who);

@@ -98,15 +98,15 @@ struct gt_trace {
     bool of_go;                 /* written by us from a Go program's trace (GT_OF_GO) */
     struct gt_contents contents;
     const char **own; /* strings of the tracer besides its events; v2: of the generation */
-    size_t n_own, room_own;
+    size_t n_own;
     struct gt_blocked_row *blocked; /* threads that wait at its end */
-    size_t n_blocked, room_blocked;
+    size_t n_blocked;
     struct gt_signals_row *signals;
-    size_t n_signals, room_signals;
+    size_t n_signals;
     struct gt_brief_row *brief;
-    size_t n_brief, room_brief;
+    size_t n_brief;
     const char **remarks; /* other texts of the tracer that no event uses, each once */
-    size_t n_remarks, room_remarks;
+    size_t n_remarks;
     struct gt_memo remarked;
     char damage[64]; /* what ended the reading early; "": nothing */
     /*

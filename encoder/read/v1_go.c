@@ -35,8 +35,7 @@ static void keep_exit(struct gt_v1_go *go, const struct gt_v1_record *record, ui
     exit.ts = gt_get_varint(&args);
     if (!exit.ts || exit.ts > ts)
         exit.ts = ts;
-    go->exits = gt_need_room(go->exits, go->n_exits, &go->room_exits, sizeof exit);
-    go->exits[go->n_exits++] = exit;
+    *GT_ADD(go->exits, go->n_exits) = exit;
 }
 
 void gt_v1_go_begin(struct gt_reader *r)

@@ -428,8 +428,7 @@ static enum gt_verdict region(struct gt_rules *r, const struct gt_rule_m *m)
     struct gt_rule_g *g = m->g;
     struct gt_rule_region its = {m->arg[0], text_of(r, m->arg[1])};
     if (m->type == GT_EV_USER_REGION_BEGIN) {
-        g->regions = gt_need_room(g->regions, g->n_regions, &g->room_regions, sizeof its);
-        g->regions[g->n_regions++] = its;
+        *GT_ADD(g->regions, g->n_regions) = its;
         return GT_DONE;
     }
     if (!g->n_regions)
@@ -546,8 +545,7 @@ static enum gt_verdict stop_the_world(struct gt_rules *r, const struct gt_rule_m
         if (g->stops[i] == m->arg[0])
             return WRONG("a stop of the world begins, and has begun already");
     }
-    g->stops = gt_need_room(g->stops, g->n_stops, &g->room_stops, sizeof *g->stops);
-    g->stops[g->n_stops++] = m->arg[0];
+    *GT_ADD(g->stops, g->n_stops) = m->arg[0];
     return GT_DONE;
 }
 

@@ -29,9 +29,9 @@ struct gt_rule_g {
     uint64_t status; /* as in the file: enum gt_g_state */
     struct gt_count at;
     struct gt_rule_region *regions;
-    size_t n_regions, room_regions;
+    size_t n_regions;
     uint64_t *stops; /* the kinds of the open stops of the world that it has begun */
-    size_t n_stops, room_stops;
+    size_t n_stops;
 };
 
 struct gt_rule_p {

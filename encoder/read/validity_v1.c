@@ -123,9 +123,9 @@ static bool check_exit(struct gt_check_v1 *c, struct gt_check_source *s,
     if (e->arg[2] < g->call)
         return WRONG("a call ends before it begins");
     if (c->moves && e->arg[2] != e->ts) {
-        c->moved = gt_need_room(c->moved, c->n_moved, &c->room_moved, sizeof *c->moved);
-        c->moved[c->n_moved] = (struct gt_check_moved){*e, s};
-        c->moved[c->n_moved++].event.ts = e->arg[2];
+        struct gt_check_moved *moved = GT_ADD(c->moved, c->n_moved);
+        *moved = (struct gt_check_moved){*e, s};
+        moved->event.ts = e->arg[2];
     }
     return true;
 }
@@ -246,9 +246,9 @@ static bool keep_exit(struct gt_check_v1 *c, struct gt_check_source *s,
 {
     if (e->type != GT_V1_GO_SYS_EXIT)
         return true;
-    c->moved = gt_need_room(c->moved, c->n_moved, &c->room_moved, sizeof *c->moved);
-    c->moved[c->n_moved] = (struct gt_check_moved){*e, s};
-    struct gt_check_event *its = &c->moved[c->n_moved++].event;
+    struct gt_check_moved *moved = GT_ADD(c->moved, c->n_moved);
+    *moved = (struct gt_check_moved){*e, s};
+    struct gt_check_event *its = &moved->event;
     its->key = e->arg[1];
     its->ts = e->arg[2] ? e->arg[2] : e->ts;
     return true;

@@ -38,7 +38,7 @@ struct gt_check_g {
     bool exists, assists, timer;
     enum gt_check_state state;
     struct gt_check_region *regions;
-    size_t n_regions, room_regions;
+    size_t n_regions;
 };
 
 struct gt_check_piece {
@@ -72,18 +72,18 @@ struct gt_check_v1 {
     bool by_number; /* Go 1.5 */
     struct gt_memo g, p, tasks, strings;
     struct gt_bytes *stack; /* stacks whose strings are to be checked */
-    size_t n_stacks, room_stacks;
+    size_t n_stacks;
     struct gt_check_g collector; /* orders collections, as if they were a goroutine's */
     struct gt_check_source *samples;
     struct gt_pair *sample; /* times; values: offsets in the file */
-    size_t n_samples, room_samples, told_samples;
+    size_t n_samples, told_samples;
     struct gt_check_source **source;
-    size_t n, room;
+    size_t n;
     struct gt_queue queue; /* sources whose next events can happen */
     size_t waiting;        /* how many others have a next event */
     struct gt_check_moved *moved;
     struct gt_pair *moved_order;
-    size_t n_moved, room_moved, told_moved;
+    size_t n_moved, told_moved;
     bool moves; /* some ends of calls have late events */
     bool collects, stops, frequency;
     uint64_t last_ts, next_key; /* next_key: Go 1.5: the least next one */

@@ -47,8 +47,7 @@ struct gt_check_source *gt_check_add_source(struct gt_check_v1 *c, uint64_t id)
     struct gt_check_source *s = gt_need(calloc(1, sizeof *s));
     s->id = id;
     s->last = &s->first;
-    c->source = gt_need_room(c->source, c->n, &c->room, sizeof(void *));
-    c->source[c->n++] = s;
+    *GT_ADD(c->source, c->n) = s;
     return s;
 }
 
@@ -118,8 +117,7 @@ static bool read_stack(struct gt_check_v1 *c, const struct gt_v1_record *record)
     if (count_args(record->args) != 2 + n * each)
         return WRONG("a stack is not whole");
     if (n && c->trace->format->minor >= STRICT) {
-        c->stack = gt_need_room(c->stack, c->n_stacks, &c->room_stacks, sizeof *c->stack);
-        c->stack[c->n_stacks++] = record->args;
+        *GT_ADD(c->stack, c->n_stacks) = record->args;
     }
     return true;
 }
@@ -176,8 +174,7 @@ static void keep_sample(struct gt_check_v1 *c, const struct gt_v1_record *record
 {
     struct gt_bytes args = record->args;
     gt_get_varint(&args);
-    c->sample = gt_need_room(c->sample, c->n_samples, &c->room_samples, sizeof *c->sample);
-    c->sample[c->n_samples++] =
+    *GT_ADD(c->sample, c->n_samples) =
         (struct gt_pair){gt_get_varint(&args), (uint64_t)(start - c->trace->base)};
 }
 

@@ -117,8 +117,7 @@ static bool region(struct gt_check_v1 *c, const struct gt_check_event *e)
     if (e->arg[1] > 1)
         return WRONG("a region neither begins nor ends");
     if (!e->arg[1]) {
-        g->regions = gt_need_room(g->regions, g->n_regions, &g->room_regions, sizeof its);
-        g->regions[g->n_regions++] = its;
+        *GT_ADD(g->regions, g->n_regions) = its;
         return true;
     }
     if (!g->n_regions)

@@ -39,11 +39,11 @@ struct check {
     struct gt_fault end; /* the file is cut: reported if nothing else is wrong */
     /* Of the generation: */
     struct piece *piece; /* from 1 on */
-    size_t n_pieces, room_pieces;
+    size_t n_pieces;
     struct gt_rule_m **thread;
-    size_t n_threads, room_threads;
+    size_t n_threads;
     struct frame *frame;
-    size_t n_frames, room_frames;
+    size_t n_frames;
     struct gt_memo pcs;
     struct gt_queue queue; /* threads, by the time of their next event */
     double scale;          /* ns in a unit of the clock; 0: not known */
@@ -64,14 +64,7 @@ static uint64_t *id_slot(struct gt_ids *ids, uint64_t id)
 {
     if (id >= DENSE)
         return gt_need(gt_memo_at(&ids->others, id));
-    if (id >= ids->room) {
-        size_t room = ids->room ? ids->room : 256;
-        while (id >= room)
-            room *= 2;
-        ids->dense = gt_need(realloc(ids->dense, room * sizeof *ids->dense));
-        memset(ids->dense + ids->room, 0, (room - ids->room) * sizeof *ids->dense);
-        ids->room = room;
-    }
+    ids->dense = gt_need_zeros(ids->dense, &ids->room, id, sizeof *ids->dense);
     return &ids->dense[id];
 }
 
@@ -120,8 +113,7 @@ static void keep_frame(struct check *c, uint64_t pc, struct frame frame)
     if (*slot)
         return;
     *slot = 1;
-    c->frame = gt_need_room(c->frame, c->n_frames, &c->room_frames, sizeof frame);
-    c->frame[c->n_frames++] = frame;
+    *GT_ADD(c->frame, c->n_frames) = frame;
 }
 
 static bool read_stacks(struct check *c, struct gt_bytes data)
@@ -232,13 +224,12 @@ static bool check_clock(struct check *c)
 static void keep_events(struct check *c, const struct gt_batch *b)
 {
     struct gt_rule_m *m = gt_rule_m(&c->rules, b->thread);
-    c->piece = gt_need_room(c->piece, c->n_pieces, &c->room_pieces, sizeof *c->piece);
+    c->piece = gt_need_more(c->piece, c->n_pieces, sizeof *c->piece);
     c->piece[c->n_pieces] = (struct piece){b->data.p, b->data.end, b->ts, 0};
     if (m->listed != c->round) {
         m->listed = c->round;
         m->first = c->n_pieces;
-        c->thread = gt_need_room(c->thread, c->n_threads, &c->room_threads, sizeof(void *));
-        c->thread[c->n_threads++] = m;
+        *GT_ADD(c->thread, c->n_threads) = m;
     } else {
         c->piece[m->last].next = c->n_pieces;
     }
@@ -408,7 +399,7 @@ static void begin_generation(struct check *c)
     forget_ids(&c->rules.stacks);
     gt_memo_free(&c->pcs);
     c->n_pieces = 1;
-    c->piece = gt_need_room(c->piece, 0, &c->room_pieces, sizeof *c->piece);
+    c->piece = gt_need_more(c->piece, 0, sizeof *c->piece);
     c->n_threads = c->n_frames = 0;
     c->scale = 0;
     c->snapshot = false;

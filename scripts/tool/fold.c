@@ -15,7 +15,7 @@ static struct {
     FILE *to; /* NULL: standard output is not folded */
     size_t columns;
     char *line; /* the output since the last newline */
-    size_t n, room;
+    size_t n;
 } fold;
 
 /* Bytes of the first character, which takes one column. */
@@ -86,7 +86,7 @@ static ssize_t write_folded(void *cookie, const char *data, size_t size)
 {
     (void)cookie;
     for (size_t i = 0; i < size; i++) {
-        fold.line = gt_need_room(fold.line, fold.n, &fold.room, 1);
+        fold.line = gt_need_more(fold.line, fold.n, 1);
         fold.line[fold.n] = data[i];
         if (data[i] != '\n') {
             fold.n++;

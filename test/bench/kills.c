@@ -125,7 +125,7 @@ static void find_log(struct gt_bytes text)
 /* Of a generation: where the text of each string is. */
 static void find_strings(struct gt_bytes generation, struct gt_memo *strings, struct gt_bytes **all)
 {
-    size_t n = 0, room = 0;
+    size_t n = 0;
     uint64_t id;
     struct gt_batch batch;
     struct gt_bytes text;
@@ -134,8 +134,7 @@ static void find_strings(struct gt_bytes generation, struct gt_memo *strings, st
             continue;
         gt_get_byte(&batch.data);
         while (gt_batch_next_string(&batch.data, &id, &text)) {
-            *all = gt_need_room(*all, n, &room, sizeof **all);
-            (*all)[n++] = text;
+            *GT_ADD(*all, n) = text;
             *(uint64_t *)gt_need(gt_memo_at(strings, id)) = n;
         }
     }

@@ -19,7 +19,7 @@ struct sum {
 static struct {
     uint64_t from, to;
     struct sum *at;
-    size_t n, room;
+    size_t n;
 } sums = {.to = UINT64_MAX};
 
 static void add(void *unused, const struct gt_span *span)
@@ -38,8 +38,7 @@ static void add(void *unused, const struct gt_span *span)
             return;
         }
     }
-    sums.at = gt_need_room(sums.at, sums.n, &sums.room, sizeof *sums.at);
-    sums.at[sums.n++] = (struct sum){span->thread->g, to - from, span->kind, where};
+    *GT_ADD(sums.at, sums.n) = (struct sum){span->thread->g, to - from, span->kind, where};
 }
 
 int main(int argc, char **argv)

@@ -22,7 +22,7 @@ struct chrome {
     uint64_t events, flows, holds;
     struct gt_memo stacks; /* the stacks that events refer to */
     const struct gt_callers **stack;
-    size_t n, room;
+    size_t n;
 };
 
 /* Begins an event. The caller adds members, each behind a comma, and calls end. */
@@ -60,8 +60,7 @@ static void put_stack(struct chrome *c, const struct gt_callers *stack)
         return;
     uint64_t *known = gt_need(gt_memo_at(&c->stacks, stack->number));
     if (!*known) {
-        c->stack = gt_need_room(c->stack, c->n, &c->room, sizeof(void *));
-        c->stack[c->n++] = stack;
+        *GT_ADD(c->stack, c->n) = stack;
         *known = 1;
     }
     fprintf(c->file, ",\"sf\":\"%" PRIu32 ".0\"", stack->number);

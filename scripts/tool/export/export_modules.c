@@ -27,9 +27,8 @@ static void learn(struct gt_export_modules *m, const struct gt_trace *trace)
         if (!path || its.hi <= its.lo)
             continue;
         its.path = path_of(path);
-        m->at = gt_need_room(m->at, m->n, &m->room, sizeof *m->at);
-        m->at[m->n] = (struct gt_export_module){.its = its, .id = m->n + 1};
-        m->n++;
+        struct gt_export_module *fresh = GT_ADD(m->at, m->n);
+        *fresh = (struct gt_export_module){.its = its, .id = m->n};
     }
     if (m->n > before)
         qsort(m->at, m->n, sizeof *m->at, by_address);

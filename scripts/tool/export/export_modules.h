@@ -10,7 +10,7 @@ struct gt_export_modules {
         struct gt_module its; /* path: on the recorded host; lo, hi: its addresses in the trace */
         uint64_t id;          /* counts from 1, in the order of the descriptions */
     } * at;                   /* by address */
-    size_t n, room, told;
+    size_t n, told;
 };
 
 /* The module of the address, or NULL; valid until the next call. */

@@ -25,9 +25,8 @@ size_t gt_stack_sums_add(struct gt_stack_sums *sums, const struct gt_stack_sum *
 {
     uint64_t *slot = gt_need(gt_memo_at(&sums->by_key, key_of(part)));
     if (!*slot) {
-        sums->sum = gt_need_room(sums->sum, sums->n, &sums->room, sizeof *sums->sum);
-        sums->sum[sums->n] = *part;
-        return *slot = ++sums->n;
+        *GT_ADD(sums->sum, sums->n) = *part;
+        return *slot = sums->n;
     }
     sums->sum[*slot - 1].value += part->value;
     sums->sum[*slot - 1].count += part->count;

@@ -22,7 +22,7 @@ struct gt_stack_sum {
 struct gt_stack_sums {
     const struct gt_export *how;
     struct gt_stack_sum *sum;
-    size_t n, room;
+    size_t n;
     struct gt_memo by_key;
     struct gt_wholes wholes; /* counted: index of the sum + 1 */
 };

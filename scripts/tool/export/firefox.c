@@ -66,7 +66,7 @@ struct firefox {
         struct record record;
         bool over;
     } * open;
-    size_t n_open, open_room;
+    size_t n_open;
     bool any; /* the list in work has records */
 };
 
@@ -149,10 +149,9 @@ static void add_task(struct firefox *f, const struct gt_mark *mark)
             add(f, task->thread, &task->record);
         task->over = true;
     } else if (!mark->ends) {
-        f->open = gt_need_room(f->open, f->n_open, &f->open_room, sizeof *f->open);
-        f->open[f->n_open] = (struct open_task){
+        *GT_ADD(f->open, f->n_open) = (struct open_task){
             .thread = mark->thread, .record = record_of(f, TASK, mark->name, mark->ns, mark->ns)};
-        *slot = ++f->n_open;
+        *slot = f->n_open;
     }
 }
 

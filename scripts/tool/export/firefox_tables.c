@@ -33,8 +33,7 @@ uint32_t gt_firefox_text(struct gt_firefox_tables *t, const char *text)
     text = gt_contents_text(&t->trace->contents, text, strlen(text));
     uint32_t at = place_of(&t->text_ids, (uintptr_t)text, t->texts, &fresh);
     if (fresh) {
-        t->text = gt_need_room(t->text, t->texts, &t->text_room, sizeof *t->text);
-        t->text[t->texts++] = text;
+        *GT_ADD(t->text, t->texts) = text;
     }
     return at;
 }
@@ -47,8 +46,7 @@ static uint32_t file_at(struct gt_firefox_tables *t, const char *file)
         return text;
     uint32_t at = place_of(&t->file_ids, key_of(text, 0, 0), t->files, &fresh);
     if (fresh) {
-        t->file = gt_need_room(t->file, t->files, &t->file_room, sizeof *t->file);
-        t->file[t->files++] = text;
+        *GT_ADD(t->file, t->files) = text;
     }
     return at;
 }
@@ -61,9 +59,7 @@ static uint32_t resource_at(struct gt_firefox_tables *t, uint64_t pc)
         return GT_FIREFOX_NONE;
     uint32_t at = place_of(&t->resource_ids, module->id, t->resources, &fresh);
     if (fresh) {
-        t->resource =
-            gt_need_room(t->resource, t->resources, &t->resource_room, sizeof *t->resource);
-        t->resource[t->resources++] = gt_firefox_text(t, basename(module->its.path));
+        *GT_ADD(t->resource, t->resources) = gt_firefox_text(t, basename(module->its.path));
     }
     return at;
 }
@@ -78,14 +74,12 @@ static uint32_t frame_at(struct gt_firefox_tables *t, const struct gt_where *fra
     uint64_t key = key_of(its.name, its.file, its.resource);
     uint32_t function = place_of(&t->function_ids, key, t->functions, &fresh);
     if (fresh) {
-        t->function =
-            gt_need_room(t->function, t->functions, &t->function_room, sizeof *t->function);
-        t->function[t->functions++] = its;
+        *GT_ADD(t->function, t->functions) = its;
     }
     uint32_t at = place_of(&t->frame_ids, key_of(function, frame->line, kind), t->frames, &fresh);
     if (fresh) {
-        t->frame = gt_need_room(t->frame, t->frames, &t->frame_room, sizeof *t->frame);
-        t->frame[t->frames++] = (struct gt_firefox_frame){function, (uint32_t)frame->line, kind};
+        *GT_ADD(t->frame, t->frames) =
+            (struct gt_firefox_frame){function, (uint32_t)frame->line, kind};
     }
     return at;
 }
@@ -95,8 +89,7 @@ static uint32_t node_at(struct gt_firefox_tables *t, uint32_t caller, uint32_t f
     bool fresh;
     uint32_t at = place_of(&t->node_ids, key_of(caller, frame, 0), t->nodes, &fresh);
     if (fresh) {
-        t->node = gt_need_room(t->node, t->nodes, &t->node_room, sizeof *t->node);
-        t->node[t->nodes++] = (struct gt_firefox_node){frame, caller};
+        *GT_ADD(t->node, t->nodes) = (struct gt_firefox_node){frame, caller};
     }
     return at;
 }

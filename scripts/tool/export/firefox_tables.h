@@ -30,7 +30,6 @@ struct gt_firefox_tables {
     } * node;
     uint32_t *file, *resource; /* texts */
     size_t texts, functions, frames, nodes, files, resources;
-    size_t text_room, function_room, frame_room, node_room, file_room, resource_room;
 };
 
 /* The index of the text, which is added if it is new. NULL or "": NONE. */

@@ -28,8 +28,7 @@ static void write_block(struct gt_spool *s, struct gt_spool_list *list)
     seek(s, s->blocks);
     if (fwrite(list->last, s->record, BLOCK, s->file) != BLOCK)
         fail();
-    list->block = gt_need_room(list->block, list->blocks, &list->blocks_room, sizeof(uint64_t));
-    list->block[list->blocks++] = s->blocks++;
+    *GT_ADD(list->block, list->blocks) = s->blocks++;
     list->last_n = 0;
 }
 
@@ -37,7 +36,7 @@ void gt_spool_add(struct gt_spool *s, struct gt_spool_list *list, const void *re
 {
     if (list->last_n == BLOCK)
         write_block(s, list);
-    list->last = gt_need_room(list->last, list->last_n, &list->last_room, s->record);
+    list->last = gt_need_more(list->last, list->last_n, s->record);
     memcpy(list->last + list->last_n++ * s->record, record, s->record);
     list->n++;
 }

@@ -18,9 +18,9 @@ struct gt_spool {
 struct gt_spool_list {
     uint64_t n;
     uint64_t *block; /* places in the file of the list's blocks, in order */
-    size_t blocks, blocks_room;
+    size_t blocks;
     uint8_t *last; /* the records after those blocks */
-    size_t last_n, last_room;
+    size_t last_n;
 };
 
 /* Both functions end the program with a message if the temporary file fails. */

@@ -18,7 +18,7 @@ static struct loaded {
     const struct gt_module *module;
     const char *description;
 } * all;
-static size_t n, room;
+static size_t n;
 
 static struct gt_symbolizer *symbolizer;
 
@@ -27,8 +27,7 @@ void gt_recovered_module(const struct gt_boxed_module *m)
     const struct gt_module *module = gt_modules_add(m->description);
     if (!module)
         return;
-    all = gt_need_room(all, n, &room, sizeof *all);
-    all[n++] = (struct loaded){m->lo, m->hi, m->loaded, module, m->description};
+    *GT_ADD(all, n) = (struct loaded){m->lo, m->hi, m->loaded, module, m->description};
 }
 
 /* The module at pc in that epoch: of several in turn, the last one loaded by then. */

@@ -387,7 +387,7 @@ bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed
                          struct gt_boxed_sum *sum)
 {
     struct gt_buf **all = NULL, **packed = &g->packed, **plain = &g->plain;
-    size_t n = 0, room = 0;
+    size_t n = 0;
     uint64_t before = sum->events;
     *g = (struct gt_boxed_generation){.packed = NULL};
     const struct gt_buf *buf;
@@ -395,8 +395,7 @@ bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed
     for (; at < end && (buf = gt_boxed_at(b, b->box->at + at, GT_BUF_BYTES)); at += GT_BUF_BYTES) {
         if (buf->gen != gen)
             continue;
-        all = gt_need_room(all, n, &room, sizeof *all);
-        all[n++] = gt_boxed_copy(b, buf, sum);
+        *GT_ADD(all, n) = gt_boxed_copy(b, buf, sum);
     }
     if (n)
         qsort(all, n, sizeof *all, by_serial);

@@ -25,7 +25,7 @@ enum outcome { OTHER, RUNS, FAILED, EMPTY, RECOVERED, OUTCOMES };
 static struct {
     const char *directory;
     char **name; /* files that may be boxes, by their names */
-    size_t n, room;
+    size_t n;
     uint32_t count[OUTCOMES];
 } clean;
 
@@ -47,8 +47,7 @@ static void list(DIR *dir)
     for (struct dirent *e; (e = readdir(dir));) {
         if (!gt_boxed_trace_length(e->d_name))
             continue;
-        clean.name = gt_need_room(clean.name, clean.n, &clean.room, sizeof *clean.name);
-        clean.name[clean.n++] = gt_need(strdup(e->d_name));
+        *GT_ADD(clean.name, clean.n) = gt_need(strdup(e->d_name));
     }
     if (clean.n)
         qsort(clean.name, clean.n, sizeof *clean.name, by_name);

@@ -33,13 +33,13 @@ struct module {
 static struct {
     const struct gt_trace *trace;
     struct rule *rule;
-    size_t rules, room_rules;
+    size_t rules;
     struct module *module;
-    size_t modules, room_modules, remarks; /* remarks: those of the trace already read */
-    uint64_t fingerprint;                  /* of all rules */
-    bool complete;                         /* the table's and the user's rules are there */
-    const char *root;                      /* where the program is installed; NULL: not known */
-    struct gt_memo kinds;                  /* of a frame, + 1 */
+    size_t modules, remarks; /* remarks: those of the trace already read */
+    uint64_t fingerprint;    /* of all rules */
+    bool complete;           /* the table's and the user's rules are there */
+    const char *root;        /* where the program is installed; NULL: not known */
+    struct gt_memo kinds;    /* of a frame, + 1 */
 } all;
 
 /* Rules -------------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ enum { KINDS = sizeof kind_names / sizeof *kind_names };
 static const char *add_rule(unsigned kinds, enum subject subject, const char *pattern,
                             char why[static 128])
 {
-    all.rule = gt_need_room(all.rule, all.rules, &all.room_rules, sizeof *all.rule);
+    all.rule = gt_need_more(all.rule, all.rules, sizeof *all.rule);
     struct rule *rule = &all.rule[all.rules];
     int error = regcomp(&rule->pattern, pattern, REG_EXTENDED | REG_NOSUB);
     if (error) {
@@ -209,8 +209,7 @@ static void add_module(const char *text)
     const char *path = gt_modules_parse(text, &its);
     if (!path)
         return;
-    all.module = gt_need_room(all.module, all.modules, &all.room_modules, sizeof *all.module);
-    struct module *m = &all.module[all.modules++];
+    struct module *m = GT_ADD(all.module, all.modules);
     *m = (struct module){.lo = its.lo, .hi = its.hi, .path = gt_need(strdup(path))};
     if (!its.is_program)
         return;

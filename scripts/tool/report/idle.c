@@ -91,8 +91,7 @@ void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, ui
             return;
         }
     }
-    sum->place = gt_need_room(sum->place, sum->places, &sum->room, sizeof *sum->place);
-    sum->place[sum->places++] = (struct gt_idle_place){stack, ns};
+    *GT_ADD(sum->place, sum->places) = (struct gt_idle_place){stack, ns};
 }
 
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))

@@ -87,7 +87,7 @@ struct gt_idle_sum {
         const struct gt_callers *stack; /* the first stack of the place */
         uint64_t ns;
     } * place;
-    size_t places, room;
+    size_t places;
 };
 void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, uint64_t count,
                      uint64_t ns);

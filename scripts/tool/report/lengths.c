@@ -52,8 +52,8 @@ static struct gt_length_class *class_at(struct gt_lengths *l, uint64_t index)
             high = middle;
     }
     if (low == l->n || l->at[low].index != index) {
-        l->at = gt_need_room(l->at, l->n, &l->room, sizeof *l->at);
-        memmove(&l->at[low + 1], &l->at[low], (l->n++ - low) * sizeof *l->at);
+        (void)GT_ADD(l->at, l->n);
+        memmove(&l->at[low + 1], &l->at[low], (l->n - 1 - low) * sizeof *l->at);
         l->at[low] = (struct gt_length_class){index, 0};
     }
     l->last = low;

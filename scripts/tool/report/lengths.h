@@ -17,7 +17,7 @@ struct gt_length_class {
 
 struct gt_lengths {
     struct gt_length_class *at; /* the shortest first */
-    size_t n, room, last;       /* last: the class that was used last */
+    size_t n, last;             /* last: the class that was used last */
     uint64_t count, longest;
     uint64_t decade[GT_DECADES];
 };

@@ -38,12 +38,12 @@ struct row {
     const struct gt_callers *first, *stack; /* of the first wait, and of the longest */
     uint64_t ns, count, longest, threads;
     struct doing *doing;
-    size_t n, room;
+    size_t n;
 };
 
 static struct {
     struct row *row;
-    size_t n, room;
+    size_t n;
     struct gt_memo by_key, threads; /* threads: that are counted in a row */
     uint64_t ns, count;
     size_t now; /* the row of the current wait */
@@ -65,9 +65,8 @@ static struct row *row_of(const struct row *like, uint64_t *key)
     *key = mix_site(gt_hash_mix(lock, (uintptr_t)like->what), like->site);
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, *key));
     if (!*slot) {
-        all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
-        all.row[all.n] = *like;
-        *slot = ++all.n;
+        *GT_ADD(all.row, all.n) = *like;
+        *slot = all.n;
     }
     all.now = *slot - 1;
     return &all.row[all.now];
@@ -97,10 +96,9 @@ static void add_doing(const struct doing *d)
     uint64_t *slot =
         gt_need(gt_memo_at(&all.by_key, gt_hash_mix(mix_site(key, d->site), (uintptr_t)d->what)));
     if (!*slot) {
-        row->doing = gt_need_room(row->doing, row->n, &row->room, sizeof *row->doing);
-        row->doing[row->n] = *d;
-        row->doing[row->n].ns = 0;
-        *slot = ++row->n;
+        *GT_ADD(row->doing, row->n) = *d;
+        *slot = row->n;
+        row->doing[*slot - 1].ns = 0;
     }
     struct doing *it = &row->doing[*slot - 1];
     it->ns += d->ns;
@@ -226,7 +224,7 @@ void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *sp
 /* The last call of each thread that may have waited for a lock on a file. */
 static struct {
     struct gt_span *span;
-    size_t n, room;
+    size_t n;
     struct gt_memo of; /* by thread */
 } calls;
 
@@ -240,8 +238,8 @@ void gt_top_locks_note_call(const struct gt_span *span)
         return;
     uint64_t *slot = gt_need(gt_memo_at(&calls.of, span->thread->g));
     if (!*slot) {
-        calls.span = gt_need_room(calls.span, calls.n, &calls.room, sizeof *calls.span);
-        *slot = ++calls.n;
+        (void)GT_ADD(calls.span, calls.n);
+        *slot = calls.n;
     }
     calls.span[*slot - 1] = *span;
 }

@@ -16,9 +16,8 @@ static struct gt_top_row *row_at(struct gt_top_rows *rows, uint64_t key)
 {
     uint64_t *slot = gt_need(gt_memo_at(&rows->by_key, key));
     if (!*slot) {
-        rows->row = gt_need_room(rows->row, rows->n, &rows->room, sizeof *rows->row);
-        rows->row[rows->n] = (struct gt_top_row){0};
-        *slot = ++rows->n;
+        *GT_ADD(rows->row, rows->n) = (struct gt_top_row){0};
+        *slot = rows->n;
     }
     return &rows->row[*slot - 1];
 }

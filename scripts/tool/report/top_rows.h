@@ -31,7 +31,7 @@ struct gt_top_row {
 
 struct gt_top_rows {
     struct gt_top_row *row;
-    size_t n, room;
+    size_t n;
     struct gt_memo by_key;
 };
 

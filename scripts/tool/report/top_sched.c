@@ -16,7 +16,7 @@ struct meanwhile {
 
 static struct {
     struct meanwhile *row;
-    size_t n, room;
+    size_t n;
     struct gt_memo by_key; /* → index + 1 */
     uint64_t cpu;          /* of the current span */
 } all;
@@ -27,9 +27,8 @@ static void add(void *arg, const void *who, uint64_t ns)
     const struct gt_thread_state *thread = who;
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, (thread ? thread->g : 0) << 20 | all.cpu));
     if (!*slot) {
-        all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
-        all.row[all.n] = (struct meanwhile){thread, all.cpu, 0};
-        *slot = ++all.n;
+        *GT_ADD(all.row, all.n) = (struct meanwhile){thread, all.cpu, 0};
+        *slot = all.n;
     }
     all.row[*slot - 1].ns += ns;
 }

@@ -20,7 +20,7 @@ struct variable {
 
 static struct {
     struct variable *variable;
-    size_t n, room;
+    size_t n;
 } all;
 
 /* A linear search: only variables with waiters or signals are here, and they are few. */
@@ -30,9 +30,9 @@ static struct variable *variable_of(const char *name)
         if (strcmp(all.variable[i].name, name) == 0)
             return &all.variable[i];
     }
-    all.variable = gt_need_room(all.variable, all.n, &all.room, sizeof *all.variable);
-    all.variable[all.n] = (struct variable){.name = name};
-    return &all.variable[all.n++];
+    struct variable *its = GT_ADD(all.variable, all.n);
+    its->name = name;
+    return its;
 }
 
 void gt_top_wakeups_add(const struct gt_span *span)

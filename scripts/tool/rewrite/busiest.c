@@ -15,7 +15,7 @@ enum { EVENT_BYTES = 5 }; /* events are hardly ever smaller */
 
 static struct {
     uint32_t *at;
-    size_t n, room;
+    size_t n;
     uint64_t events;
 } bins;
 
@@ -24,8 +24,7 @@ static void count(void *arg, const struct gt_happening *h, uint64_t ns)
     (void)arg;
     (void)h;
     for (size_t i = ns / BIN_NS; bins.n <= i;) {
-        bins.at = gt_need_room(bins.at, bins.n, &bins.room, sizeof *bins.at);
-        bins.at[bins.n++] = 0;
+        *GT_ADD(bins.at, bins.n) = 0;
     }
     bins.at[ns / BIN_NS]++;
     bins.events++;

@@ -11,7 +11,7 @@
 
 static struct {
     struct gt_channel_call *call;
-    size_t n, room;
+    size_t n;
     struct gt_contents names;
 } found;
 
@@ -76,8 +76,7 @@ static void add(struct gt_channels *c, const struct doing *d, const struct gt_ha
     call.own = d->last.own;
     call.since = wait->from;
     call.until = wait->waits ? wait->to : 0;
-    found.call = gt_need_room(found.call, found.n, &found.room, sizeof *found.call);
-    found.call[found.n++] = call;
+    *GT_ADD(found.call, found.n) = call;
 }
 
 void gt_channels_event(struct gt_channels *c, const struct gt_happening *h,

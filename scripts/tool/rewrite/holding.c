@@ -25,14 +25,13 @@ struct moment {
 
 struct gt_holdings {
     struct moment *at; /* by goroutine and time */
-    size_t n, room;
+    size_t n;
     struct gt_memo next; /* by goroutine: index + 1 of the next moment to write */
 };
 
 static void add(struct gt_holdings *all, const struct moment *moment)
 {
-    all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-    all->at[all->n++] = *moment;
+    *GT_ADD(all->at, all->n) = *moment;
 }
 
 static void add_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)

@@ -17,7 +17,7 @@ static struct {
         uint64_t lo, hi;     /* where it is shown */
         char *source, *text; /* description in the source; as written */
     } * at;
-    size_t n, room;
+    size_t n;
     uint64_t next; /* the first free address for modules that are moved */
 } all = {.next = GT_MODULES_ELSEWHERE << 1};
 
@@ -62,9 +62,9 @@ static char *describe_at(const char *description, uint64_t lo)
 
 static const struct its *show(const char *description, char *text, uint64_t lo, uint64_t hi)
 {
-    all.at = gt_need_room(all.at, all.n, &all.room, sizeof *all.at);
-    all.at[all.n] = (struct its){lo, hi, gt_need(strdup(description)), text};
-    return &all.at[all.n++];
+    struct its *its = GT_ADD(all.at, all.n);
+    *its = (struct its){lo, hi, gt_need(strdup(description)), text};
+    return its;
 }
 
 static const struct its *show_elsewhere(const char *description, const struct gt_module *m)
@@ -92,8 +92,7 @@ void gt_placing_add(struct gt_placing *placing, const char *description)
         if (placing->at[i].lo == m.lo && placing->at[i].description == its->text)
             return;
     }
-    placing->at = gt_need_room(placing->at, placing->n, &placing->room, sizeof *placing->at);
-    placing->at[placing->n++] = (struct gt_placed){m.lo, m.hi, its->lo - m.lo, its->text};
+    *GT_ADD(placing->at, placing->n) = (struct gt_placed){m.lo, m.hi, its->lo - m.lo, its->text};
 }
 
 const struct gt_placed *gt_placing_find(const struct gt_placing *placing, uint64_t pc)

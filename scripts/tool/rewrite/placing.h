@@ -19,7 +19,7 @@ struct gt_placed {
 /* The modules of a trace. */
 struct gt_placing {
     struct gt_placed *at;
-    size_t n, room;
+    size_t n;
 };
 
 /* Adds a module, unless it is known. Copies the text; ignores a text that describes no module. */

@@ -29,7 +29,7 @@ struct open {
 
 struct opens {
     struct open *at;
-    size_t n, room;
+    size_t n;
 };
 
 /* The state of the stream in work. Its sums are off by the bytes that were there at first. */
@@ -49,9 +49,9 @@ static const struct gt_channel_call *call_of(uint32_t i)
 
 static struct open *add(struct opens *opens, struct open open)
 {
-    opens->at = gt_need_room(opens->at, opens->n, &opens->room, sizeof *opens->at);
-    opens->at[opens->n] = open;
-    return &opens->at[opens->n++];
+    struct open *its = GT_ADD(opens->at, opens->n);
+    *its = open;
+    return its;
 }
 
 /* Moves the call's entry to *open; false: the call has none. */

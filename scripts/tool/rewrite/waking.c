@@ -23,7 +23,7 @@ static struct {
         uint32_t in; /* index of the trace */
         uint8_t what;
     } * row;
-    size_t n, room;
+    size_t n;
     struct gt_contents names;
     struct gt_memo held; /* locks that a thread has held: the name, interned */
 } found;
@@ -36,8 +36,7 @@ static const char *intern(const char *lock)
 static void add(const char *lock, uint32_t in, uint64_t ns, uint64_t g, enum what what)
 {
     lock = intern(lock);
-    found.row = gt_need_room(found.row, found.n, &found.room, sizeof *found.row);
-    found.row[found.n++] = (struct row){lock, ns, g, in, (uint8_t)what};
+    *GT_ADD(found.row, found.n) = (struct row){lock, ns, g, in, (uint8_t)what};
 }
 
 /* Reading ------------------------------------------------------------------------------------- */
@@ -126,7 +125,7 @@ static struct {
         unsigned wakers;
         bool meant; /* the last waker must have meant this wait */
     } * at;
-    size_t n, room;
+    size_t n;
 } open;
 
 static void note_wake(const struct row *waker)
@@ -154,8 +153,7 @@ static void keep(void *arg, struct gt_channel_thread waker, uint64_t ns,
 {
     struct gt_waking_in *in = arg;
     struct gt_wakings *its = &in[waker.in].wakings;
-    its->at = gt_need_room(its->at, its->n, &its->room, sizeof *its->at);
-    its->at[its->n++] =
+    *GT_ADD(its->at, its->n) =
         (struct gt_woken){.ns = ns, .by = waker.g, .whose = in[woken.in].all, .g = woken.g};
 }
 
@@ -177,10 +175,7 @@ static void happen(struct gt_waking_in *in, const struct row *row)
 {
     switch ((enum what)row->what) {
     case BEGINS:
-    case BEGINS_LOCK:
-        open.at = gt_need_room(open.at, open.n, &open.room, sizeof *open.at);
-        open.at[open.n++] = (struct open){.begin = row};
-        break;
+    case BEGINS_LOCK: *GT_ADD(open.at, open.n) = (struct open){.begin = row}; break;
     case WAKES:
     case WAKES_ALL: note_wake(row); break;
     default: end_wait(in, row);

@@ -26,7 +26,7 @@ struct gt_woken {
 /* The wakers' events of one trace, by time. */
 struct gt_wakings {
     struct gt_woken *at;
-    size_t n, room;
+    size_t n;
     size_t next; /* the first one not written yet, for gt_join_wakes */
 };
 

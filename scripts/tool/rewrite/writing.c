@@ -61,9 +61,9 @@ static struct {
     struct gt_contents names;     /* of functions and files */
     struct gt_memo frame_numbers; /* by hash */
     struct frame *frames;         /* from 1 on */
-    size_t n_frames, room_frames;
+    size_t n_frames;
     const char **at_end;
-    size_t n_at_end, room_at_end;
+    size_t n_at_end;
     size_t bytes;
     uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
     const char *blamed;
@@ -101,7 +101,7 @@ static uint32_t number_of(const struct gt_where *where, const char *module)
             return i;
     }
     uint32_t number = (uint32_t)++out.n_frames;
-    out.frames = gt_need_room(out.frames, number, &out.room_frames, sizeof *out.frames);
+    out.frames = gt_need_more(out.frames, number, sizeof *out.frames);
     struct frame *frame = &out.frames[number];
     *frame = (struct frame){*where, module, (uint32_t)*slot};
     frame->where.func = keep_name(where->func);
@@ -192,8 +192,7 @@ void gt_writing_set_setup(const char *setup)
 
 void gt_writing_at_end(const char *text)
 {
-    out.at_end = gt_need_room(out.at_end, out.n_at_end, &out.room_at_end, sizeof *out.at_end);
-    out.at_end[out.n_at_end++] = text;
+    *GT_ADD(out.at_end, out.n_at_end) = text;
 }
 
 static void tell_at_end(gt_tell_fn *tell)

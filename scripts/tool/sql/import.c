@@ -37,11 +37,11 @@ struct piece {
 /* The unfinished rows of a thread. */
 struct doing {
     struct piece *piece; /* of its last wait, which may go on */
-    size_t pieces, room_for_pieces;
+    size_t pieces;
     bool delayed; /* the delay of the last piece is known */
     const char *reason;
     struct open *region;
-    size_t n, room;
+    size_t n;
 };
 
 struct import {
@@ -59,8 +59,7 @@ static struct doing *doing_of(struct import *im, const struct gt_thread_state *t
     uint64_t *slot = gt_need(gt_memo_at(&im->doing, t->g));
     if (!*slot) {
         struct doing *d = gt_need(calloc(1, sizeof *d));
-        d->piece = gt_need(calloc(1, sizeof *d->piece)); /* nearly all waits have one */
-        d->room_for_pieces = 1;
+        d->piece = gt_need(calloc(1, sizeof *d->piece)); /* zeros: it has not waited yet */
         *slot = (uintptr_t)d;
     }
     return (void *)(uintptr_t)*slot;
@@ -151,8 +150,8 @@ static void note_wait(struct import *im, struct doing *d, const struct gt_span *
 {
     if (!gt_sleeps_on(&d->piece[0].span, s))
         finish_wait(im, d);
-    d->piece = gt_need_room(d->piece, d->pieces, &d->room_for_pieces, sizeof *d->piece);
-    d->piece[d->pieces++] = (struct piece){*s, s->wanted ? *s->wanted : (struct gt_wanted){0}, 0};
+    *GT_ADD(d->piece, d->pieces) =
+        (struct piece){*s, s->wanted ? *s->wanted : (struct gt_wanted){0}, 0};
     d->reason = s->thread->reason;
     d->delayed = false;
 }
@@ -270,8 +269,7 @@ static void end_task(struct import *im, const struct gt_happening *h,
 
 static void begin_region(struct doing *d, const struct open *region)
 {
-    d->region = gt_need_room(d->region, d->n, &d->room, sizeof *d->region);
-    d->region[d->n++] = *region;
+    *GT_ADD(d->region, d->n) = *region;
 }
 
 /* Ends the innermost region with that task and name. Usually it is the last one. */

@@ -30,7 +30,7 @@ void gt_copy(struct gt_still *s, uint64_t at, size_t size)
         free(bytes);
         return;
     }
-    *GT_MORE(s->piece, s->pieces) = (struct gt_memory_piece){at, (size_t)n, bytes};
+    *GT_ADD(s->piece, s->pieces) = (struct gt_memory_piece){at, (size_t)n, bytes};
 }
 
 /* The process -----------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ static void read_maps(struct gt_still *s)
         line[strcspn(line, "\n")] = 0;
         if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %n", &lo, &hi, rights, &offset, &path) < 4)
             continue;
-        struct gt_mapping *m = GT_MORE(s->mapping, s->mappings);
+        struct gt_mapping *m = GT_ADD(s->mapping, s->mappings);
         *m = (struct gt_mapping){lo,
                                  hi,
                                  offset,

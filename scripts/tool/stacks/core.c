@@ -44,7 +44,7 @@ static void take_thread(struct gt_still *s, const uint8_t *note, size_t size)
     if (size < sizeof status)
         return;
     memcpy(&status, note, sizeof status);
-    struct gt_still_thread *t = GT_MORE(s->task, s->tasks);
+    struct gt_still_thread *t = GT_ADD(s->task, s->tasks);
     memcpy(&t->registers, &status.pr_reg, sizeof t->registers);
     t->tid = t->own = status.pr_pid;
     t->before.number = -1;
@@ -88,7 +88,7 @@ static void take_files(struct gt_still *s, const uint8_t *note, size_t size)
     const char *end = (const char *)note + size;
     for (uint64_t i = 0; i < head[0] && memchr(name, 0, (size_t)(end - name)); i++) {
         memcpy(row, note + sizeof head + i * sizeof row, sizeof row);
-        *GT_MORE(s->mapping, s->mappings) =
+        *GT_ADD(s->mapping, s->mappings) =
             (struct gt_mapping){row[0], row[1], row[2] * head[1], name};
         name += strlen(name) + 1;
     }
@@ -134,7 +134,7 @@ static void take_memory(struct core *c, const ElfW(Phdr) * ph)
     uint64_t size = ph->p_filesz;
     const uint8_t *bytes = part(c, ph->p_offset, &size);
     if (bytes && size)
-        *GT_MORE(c->still->piece, c->still->pieces) =
+        *GT_ADD(c->still->piece, c->still->pieces) =
             (struct gt_memory_piece){ph->p_vaddr, size, bytes};
 }
 
@@ -142,7 +142,7 @@ static void take_memory(struct core *c, const ElfW(Phdr) * ph)
 static void take_vdso(struct gt_still *s, const ElfW(Phdr) * ph)
 {
     if (s->vdso && s->vdso == ph->p_vaddr)
-        *GT_MORE(s->mapping, s->mappings) =
+        *GT_ADD(s->mapping, s->mappings) =
             (struct gt_mapping){ph->p_vaddr, ph->p_vaddr + ph->p_memsz, 0, "[vdso]"};
 }
 

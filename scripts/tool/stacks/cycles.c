@@ -19,7 +19,7 @@ static const void *next_of(const void *still, const void *thread)
 
 static struct gt_deadlock *add(struct gt_still *s, const char *kind)
 {
-    struct gt_deadlock *d = GT_MORE(s->deadlock, s->deadlocks);
+    struct gt_deadlock *d = GT_ADD(s->deadlock, s->deadlocks);
     d->kind = kind;
     return d;
 }
@@ -30,7 +30,7 @@ static void add_cycle(struct gt_still *s, const struct gt_still_thread *first, b
     const struct gt_still_thread *t = first;
     do {
         size_t i = (size_t)(t - s->task);
-        *GT_MORE(d->task, d->tasks) = i;
+        *GT_ADD(d->task, d->tasks) = i;
         stuck[i] = true;
         t = next_of(s, t);
     } while (t != first);
@@ -66,7 +66,7 @@ void gt_find_deadlocks(struct gt_still *s)
         if (stuck[i] || (!ended && !w->refused))
             continue;
         struct gt_deadlock *d = add(s, ended ? "ended" : "refused");
-        *GT_MORE(d->task, d->tasks) = i;
+        *GT_ADD(d->task, d->tasks) = i;
     }
     free(stuck);
     gt_find_pools(s);
@@ -74,5 +74,5 @@ void gt_find_deadlocks(struct gt_still *s)
         return;
     struct gt_deadlock *d = add(s, "all");
     for (size_t i = 0; i < s->tasks; i++)
-        *GT_MORE(d->task, d->tasks) = i;
+        *GT_ADD(d->task, d->tasks) = i;
 }

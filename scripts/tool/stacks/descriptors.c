@@ -4,6 +4,7 @@
  */
 #include "still.h"
 
+#include "encoder/read/need.h"
 #include "scripts/tool/alone.h"
 
 #include <arpa/inet.h>
@@ -114,7 +115,7 @@ void gt_add_watched(pid_t pid, int epoll, struct gt_thread_wait *wait)
     FILE *f = gt_open_proc(pid, name);
     while (f && wait->fds < MOST && fgets(line, sizeof line, f)) {
         if (sscanf(line, "tfd: %d", &number) == 1)
-            GT_MORE(wait->fd, wait->fds)->number = number;
+            GT_ADD(wait->fd, wait->fds)->number = number;
     }
     if (f)
         fclose(f);

@@ -10,6 +10,7 @@
 
 #include "scripts/tool/alone.h"
 
+#include "encoder/read/need.h"
 #include "encoder/base/glibc.h"
 #include "encoder/base/libc.h"
 
@@ -192,7 +193,7 @@ static struct holder file_lock_holder(pid_t process, const struct gt_system_call
         if (before.lock[i].type == type && memcmp(&before.lock[i].file, &file, sizeof file) == 0)
             return before.lock[i].holder;
     }
-    struct lock *lock = GT_MORE(before.lock, before.locks);
+    struct lock *lock = GT_ADD(before.lock, before.locks);
     *lock = (struct lock){type, file, holder_of(process, type, &file)};
     return lock->holder;
 }

@@ -74,7 +74,7 @@ static void add_task(struct gt_still *still, const struct gt_threads *threads,
                      const struct gt_thread_state *t)
 {
     bool waits = t->state == GT_G_WAITING || t->state == GT_G_SYSCALL;
-    struct gt_still_thread *task = GT_MORE(still->task, still->tasks);
+    struct gt_still_thread *task = GT_ADD(still->task, still->tasks);
     task->tid = task->own = (pid_t)t->thread;
     task->state = waits ? GT_WAITS : GT_RUNS;
     set_name(task->name, t->name, still->name);

@@ -16,6 +16,7 @@
 #include "elsewhere.h"
 #include "python_threads.h"
 
+#include "encoder/read/need.h"
 #include "encoder/base/glibc.h"
 #include "preload/shared/control_page.h"
 
@@ -313,7 +314,7 @@ static void readers(const struct gt_still *s, struct gt_still_thread *t)
             const struct gt_still_thread *other = &s->task[i];
             if (!gt_is_our_thread(other) &&
                 (pass ? may_read(other, w->address) : has_lock(s, other, w->address)))
-                *GT_MORE(w->reader, w->reading) = other->tid;
+                *GT_ADD(w->reader, w->reading) = other->tid;
         }
     }
     if (w->reading != w->readers)

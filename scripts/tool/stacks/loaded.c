@@ -179,7 +179,7 @@ struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)
         one.path = path_of(s, m, &one, &head);
         take_build_id(&one);
         used |= one.path && one.path == s->program;
-        *GT_MORE(all, *n) = one;
+        *GT_ADD(all, *n) = one;
     }
     if (!used)
         gt_say("%s is not used: it is not what ran there", s->program);

@@ -66,7 +66,7 @@ static void meet(struct search *x, uint64_t word)
 {
     if (x->n == OBJECTS_MAX || !region_of(x->pools, word) || !gt_need_new(&x->seen, word))
         return;
-    *GT_MORE(x->found, x->n) = word;
+    *GT_ADD(x->found, x->n) = word;
 }
 
 /*
@@ -366,7 +366,7 @@ static void add_region(struct pools *p, const struct gt_mapping *m)
         r = (struct region){end_of_wait(p->still, &p->still->task[i]), m->hi, false};
     }
     if (good)
-        *GT_MORE(p->region, p->regions) = r;
+        *GT_ADD(p->region, p->regions) = r;
 }
 
 static int by_address(const void *a, const void *b)
@@ -417,9 +417,9 @@ static void tell(const struct pools *p)
         if (!p->task[i] || (p->beside && is_first(p, i)))
             continue;
         if (!d)
-            d = GT_MORE(p->still->deadlock, p->still->deadlocks);
+            d = GT_ADD(p->still->deadlock, p->still->deadlocks);
         d->kind = "pool";
-        *GT_MORE(d->task, d->tasks) = i;
+        *GT_ADD(d->task, d->tasks) = i;
     }
 }
 

@@ -252,7 +252,7 @@ void gt_python_meet_threads(void)
     for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
         uint64_t state = word_at(interpreter + l->first);
         for (; state && it.states < STATES_MAX; state = word_at(state + l->next))
-            *GT_MORE(it.state, it.states) = (struct state){word_at(state + l->thread), state};
+            *GT_ADD(it.state, it.states) = (struct state){word_at(state + l->thread), state};
         interpreter = word_at(interpreter + l->next_interpreter);
     }
 }
@@ -349,7 +349,7 @@ static void note_holder(void *thread, uintptr_t lock)
 
 void gt_python_want(const struct gt_still_thread *waiter, uint64_t lock)
 {
-    *GT_MORE(it.wanted, it.wants) = (struct wanted){.lock = lock, .waiter = waiter};
+    *GT_ADD(it.wanted, it.wants) = (struct wanted){.lock = lock, .waiter = waiter};
 }
 
 void gt_python_find_holders(void)
@@ -406,7 +406,7 @@ void gt_python_add_frames(struct gt_still_thread *t, size_t max)
     free(t->frame);
     t->frame = NULL;
     for (size_t i = 0; i < n; i++)
-        GT_MORE(t->frame, t->frames)->pc = merged[i] - 1;
+        GT_ADD(t->frame, t->frames)->pc = merged[i] - 1;
     free(pcs);
     free(sp);
 }

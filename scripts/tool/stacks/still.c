@@ -11,14 +11,6 @@ const char *const gt_wait_names[] = {
     "none", "mutex",  "rwlock", "cond", "semaphore",  "barrier", "once",  "join", "stdio",
     "gil",  "future", "futex",  "poll", "descriptor", "sleep",   "child", "call"};
 
-void *gt_more(void *array, size_t n, size_t bytes)
-{
-    if ((n & (n - 1)) == 0) /* else the array has room up to the next power of two */
-        array = gt_need(realloc(array, (n ? 2 * n : 1) * bytes));
-    memset((char *)array + n * bytes, 0, bytes);
-    return array;
-}
-
 static size_t first; /* where searches begin: most reads are from the last piece */
 
 void gt_still_prefer(const struct gt_still_thread *task)

@@ -149,10 +149,6 @@ struct gt_still {
     size_t tasks, mappings, pieces, deadlocks;
 };
 
-/* Adds a zeroed item to an array. Pointers into the array become invalid. */
-#define GT_MORE(array, n) ((array) = gt_more((array), (n), sizeof *(array)), &(array)[(n)++])
-void *gt_more(void *array, size_t n, size_t bytes);
-
 /*
  * Reads from the copied memory. False: not all of it was copied. Of memory that was copied twice,
  * at different times, it reads the copy made for the task that was preferred last.

@@ -12,6 +12,7 @@
 #include "python_threads.h"
 #include "visit.h"
 
+#include "encoder/read/need.h"
 #include "scripts/tool/alone.h"
 #include "scripts/tool/tool.h"
 
@@ -43,7 +44,7 @@ static bool find_new(struct gt_still *still)
     for (struct dirent *e; dir && (e = readdir(dir));) {
         pid_t tid = atoi(e->d_name);
         if (tid && !gt_still_task(still, tid))
-            GT_MORE(still->task, still->tasks)->tid = tid;
+            GT_ADD(still->task, still->tasks)->tid = tid;
     }
     if (dir)
         closedir(dir);

@@ -108,7 +108,7 @@ static int add_pc(Dwfl_Frame *frame, void *task)
         t->cut = true;
         return DWARF_CB_ABORT;
     }
-    struct gt_place *place = GT_MORE(t->frame, t->frames);
+    struct gt_place *place = GT_ADD(t->frame, t->frames);
     place->pc = pc - !exact;
     if (state.dw->dwfl_frame_reg && state.dw->dwfl_frame_reg(frame, GT_DWARF_STACK, &sp) == 0)
         place->sp = sp;
@@ -176,7 +176,7 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_still_thread
         for (int k = 0; k <= inlined; k++) {
             bool kept =
                 *found[k].file && !made; /* else its name does not outlive the next question */
-            *GT_MORE(named, n) =
+            *GT_ADD(named, n) =
                 (struct gt_place){.pc = pc,
                                   .function = kept ? found[k].func : gt_need(strdup(found[k].func)),
                                   .file = !found[k].line ? ""

@@ -8,6 +8,7 @@
 #include "holders.h"
 #include "still.h"
 
+#include "encoder/read/need.h"
 #include "encoder/base/glibc.h"
 #include "encoder/base/libc.h"
 
@@ -275,7 +276,7 @@ enum { FDS_MAX = 64 };
 static void add_fd(struct waiting *w, int number)
 {
     if (number >= 0 && w->wait->fds < FDS_MAX)
-        GT_MORE(w->wait->fd, w->wait->fds)->number = number;
+        GT_ADD(w->wait->fd, w->wait->fds)->number = number;
 }
 
 static void of_descriptor(struct waiting *w)

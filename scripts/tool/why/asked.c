@@ -35,7 +35,7 @@ struct look {
 
 struct looks {
     struct look *at;
-    size_t n, room;
+    size_t n;
     size_t lasts;
     uint64_t awaited;      /* long waits of these threads for a child */
     uint64_t woken, posts; /* waits of these threads that others ended; of others that they did */
@@ -55,7 +55,7 @@ struct search {
     struct gt_cursor *cursor; /* of each thread */
     struct gt_memo index;     /* of candidates, + 1 */
     struct candidate *at;
-    size_t n, room;
+    size_t n;
     uint32_t own; /* the section of the waits themselves */
 };
 
@@ -105,8 +105,7 @@ static void add_looks(struct looks *all, const struct gt_survey *v, struct gt_se
             all->at[all->n - 1].last = false;
             all->lasts--;
         }
-        all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-        all->at[all->n++] = (struct look){
+        *GT_ADD(all->at, all->n) = (struct look){
             thread,   s->from,        s->to, s->to - s->from, (uint32_t)between, s->lock,
             s->owner, makes || waits, true,  GT_NOBODY};
         between = 0;
@@ -120,9 +119,8 @@ static void note(struct search *s, size_t look, bool last, enum gt_asked_how how
 {
     uint64_t *slot = gt_need(gt_memo_at(&s->index, (uint64_t)what << 2 | how));
     if (!*slot) {
-        s->at = gt_need_room(s->at, s->n, &s->room, sizeof *s->at);
-        s->at[s->n] = (struct candidate){.how = how, .what = what};
-        *slot = ++s->n;
+        *GT_ADD(s->at, s->n) = (struct candidate){.how = how, .what = what};
+        *slot = s->n;
     }
     struct candidate *its = &s->at[*slot - 1];
     its->hits[last] += its->seen != look + 1;

@@ -24,7 +24,7 @@ struct order {
 /* The rough holds of a thread: see gt_hold_is_rough. */
 struct rough {
     struct gt_lock_hold **at;
-    size_t n, room;
+    size_t n;
 };
 
 struct look {
@@ -32,10 +32,10 @@ struct look {
     struct rough *rough; /* by thread */
     bool any;            /* there is one */
     struct post *post;
-    size_t posts, room;
+    size_t posts;
     struct gt_memo index; /* by lock and place: index in `order` + 1 */
     struct order *order;
-    size_t orders, orders_room;
+    size_t orders;
     struct gt_cursor *cursor; /* of each thread */
 };
 
@@ -48,8 +48,7 @@ static void find_rough(struct look *l)
         for (size_t k = 0; k < lane->holds; k++) {
             if (!gt_hold_is_rough(&lane->hold[k]))
                 continue;
-            its->at = gt_need_room(its->at, its->n, &its->room, sizeof *its->at);
-            its->at[its->n++] = &lane->hold[k];
+            *GT_ADD(its->at, its->n) = &lane->hold[k];
             l->any = true;
         }
     }
@@ -82,8 +81,7 @@ static void find_posts(struct look *l)
             struct post post = {s->to, s->by, s->spot};
             if (s->by == GT_NOBODY || !hold_about(l, &post) || gt_graph_is_lock_wait(graph, s))
                 continue;
-            l->post = gt_need_room(l->post, l->posts, &l->room, sizeof *l->post);
-            l->post[l->posts++] = post;
+            *GT_ADD(l->post, l->posts) = post;
         }
         gt_cursor_close(&c);
     }
@@ -93,8 +91,7 @@ static struct order *order_of(struct look *l, uint32_t lock, uint32_t spot)
 {
     uint64_t *slot = gt_need(gt_memo_at(&l->index, (lock + UINT64_C(1)) << 32 | spot));
     if (!*slot) {
-        l->order = gt_need_room(l->order, l->orders, &l->orders_room, sizeof *l->order);
-        l->order[l->orders++] = (struct order){0, 0};
+        *GT_ADD(l->order, l->orders) = (struct order){0, 0};
         *slot = l->orders;
     }
     return &l->order[*slot - 1];

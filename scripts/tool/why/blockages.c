@@ -45,8 +45,7 @@ struct look {
     uint64_t least, most; /* the lengths to collect */
     size_t enough;
     struct piece *piece;
-    size_t n, room;
-    size_t blockages_room;
+    size_t n;
     struct profile all;
 };
 
@@ -55,8 +54,7 @@ static bool collect(void *arg, uint32_t thread, uint64_t from, uint64_t to)
     struct look *l = arg;
     if (to - from < l->least || to - from > l->most)
         return true;
-    l->piece = gt_need_room(l->piece, l->n, &l->room, sizeof *l->piece);
-    l->piece[l->n++] = (struct piece){from, to - from, thread};
+    *GT_ADD(l->piece, l->n) = (struct piece){from, to - from, thread};
     return l->n < l->enough;
 }
 
@@ -238,9 +236,8 @@ static void add(struct look *l, struct slow *slow, const struct gt_blockage *it,
     struct gt_loop *loop = l->loop;
     size_t i = *at;
     if (i == SIZE_MAX) {
-        loop->blockage = gt_need_room(loop->blockage, loop->blockages, &l->blockages_room,
-                                      sizeof *loop->blockage);
-        loop->blockage[i = loop->blockages++] = *it;
+        i = loop->blockages;
+        *GT_ADD(loop->blockage, loop->blockages) = *it;
     }
     *at = slow->cause = i;
     slow->open = false;

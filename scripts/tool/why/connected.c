@@ -26,7 +26,7 @@ struct call {
 
 struct calls {
     struct call *at;
-    size_t n, room;
+    size_t n;
 };
 
 static int by_end(const void *a, const void *b)
@@ -43,8 +43,7 @@ static int by_thread(const void *a, const void *b)
 
 static void add(struct calls *to, const struct gt_lane_step *s, uint32_t thread)
 {
-    to->at = gt_need_room(to->at, to->n, &to->room, sizeof *to->at);
-    to->at[to->n++] = (struct call){s->from, s->to, thread, s->spot, false, 0, GT_NOBODY};
+    *GT_ADD(to->at, to->n) = (struct call){s->from, s->to, thread, s->spot, false, 0, GT_NOBODY};
 }
 
 /* Finds the connects, and the waits for connections that nobody is known to have ended. */

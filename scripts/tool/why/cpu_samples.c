@@ -38,16 +38,15 @@ struct look {
     uint32_t thread;
     struct gt_memo by_spot; /* → index + 1 */
     struct calls *at;
-    size_t n, room;
+    size_t n;
 };
 
 static struct calls *calls_of(struct look *l, uint32_t spot)
 {
     uint64_t *slot = gt_need(gt_memo_at(&l->by_spot, spot + UINT64_C(1)));
     if (!*slot) {
-        l->at = gt_need_room(l->at, l->n, &l->room, sizeof *l->at);
-        l->at[l->n] = (struct calls){0};
-        *slot = ++l->n;
+        *GT_ADD(l->at, l->n) = (struct calls){0};
+        *slot = l->n;
     }
     return &l->at[*slot - 1];
 }

@@ -18,7 +18,7 @@ static int by_moment(const void *a, const void *b)
 
 struct moments {
     struct moment *at;
-    size_t n, room;
+    size_t n;
     uint64_t ran, delayed;
 };
 
@@ -26,8 +26,7 @@ static void add_both_ends(struct moments *m, const struct gt_lane_step *s, bool 
 {
     for (int end = 0; end < 2; end++) {
         int by = end ? -1 : 1;
-        m->at = gt_need_room(m->at, m->n, &m->room, sizeof *m->at);
-        m->at[m->n++] = (struct moment){end ? s->to : s->from, runs ? by : 0, runs ? 0 : by};
+        *GT_ADD(m->at, m->n) = (struct moment){end ? s->to : s->from, runs ? by : 0, runs ? 0 : by};
     }
     *(runs ? &m->ran : &m->delayed) += s->to - s->from;
 }
@@ -143,7 +142,7 @@ static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t 
     enum { PASSED_BY = 20 }; /* a CPU with less than this part of the average does not count */
     struct gt_memo by_p = {0};
     uint64_t *ran = NULL, sum = 0;
-    size_t n = 0, room = 0, seats = 0;
+    size_t n = 0, seats = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
         for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
@@ -152,9 +151,8 @@ static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t 
                 continue;
             uint64_t *slot = gt_need(gt_memo_at(&by_p, s->p + UINT64_C(1)));
             if (!*slot) {
-                ran = gt_need_room(ran, n, &room, sizeof *ran);
-                ran[n] = 0;
-                *slot = ++n;
+                *GT_ADD(ran, n) = 0;
+                *slot = n;
             }
             ran[*slot - 1] += s->to - s->from;
             sum += s->to - s->from;
@@ -205,8 +203,7 @@ double gt_measure_cpus(const struct gt_graph *graph, uint64_t from, uint64_t to)
 
 void gt_delays_add(struct gt_delays *delays, uint64_t from, uint64_t to, uint32_t p)
 {
-    delays->at = gt_need_room(delays->at, delays->n, &delays->room, sizeof *delays->at);
-    delays->at[delays->n++] = (struct gt_delay){from, to, p};
+    *GT_ADD(delays->at, delays->n) = (struct gt_delay){from, to, p};
     delays->ns += to - from;
 }
 

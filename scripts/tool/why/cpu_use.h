@@ -42,7 +42,7 @@ struct gt_delays {
         uint64_t from, to;
         uint32_t p; /* the CPU that the thread ran on afterwards, or GT_NOBODY */
     } * at;
-    size_t n, room;
+    size_t n;
 };
 void gt_delays_add(struct gt_delays *delays, uint64_t from, uint64_t to, uint32_t p);
 

@@ -15,7 +15,7 @@ struct look {
     struct gt_graph *graph;
     uint64_t *known; /* by lock: until when the first recorded hold has begun */
     struct passing *passing;
-    size_t n, room;
+    size_t n;
 };
 
 static void find_known(struct look *l)
@@ -39,8 +39,7 @@ static void find_passings(struct look *l, uint32_t thread)
         if (!l->graph->spot[s->spot].token || !s->ended || s->by == GT_NOBODY ||
             !gt_graph_is_lock_wait(l->graph, s) || s->from >= l->known[s->lock])
             continue;
-        l->passing = gt_need_room(l->passing, l->n, &l->room, sizeof *l->passing);
-        l->passing[l->n++] = (struct passing){s->from, s->to, s->lock, s->by, thread};
+        *GT_ADD(l->passing, l->n) = (struct passing){s->from, s->to, s->lock, s->by, thread};
     }
     gt_cursor_close(&c);
 }

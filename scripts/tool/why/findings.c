@@ -148,8 +148,7 @@ __attribute__((format(printf, 5, 6))) static void add(const struct look *l, cons
 {
     struct gt_findings *all = l->all;
     va_list ap;
-    all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-    struct gt_finding *it = &all->at[all->n++];
+    struct gt_finding *it = GT_ADD(all->at, all->n);
     *it = (struct gt_finding){
         .name = name, .command = command, .at = at, .lock = GT_NOBODY, .section = GT_NOBODY};
     va_start(ap, format);
@@ -161,8 +160,8 @@ __attribute__((format(printf, 5, 6))) static void add(const struct look *l, cons
 
 void gt_findings_insert(struct gt_findings *all, size_t at, struct gt_finding it)
 {
-    all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-    memmove(&all->at[at + 1], &all->at[at], (all->n++ - at) * sizeof *all->at);
+    (void)GT_ADD(all->at, all->n);
+    memmove(&all->at[at + 1], &all->at[at], (all->n - 1 - at) * sizeof *all->at);
     all->at[at] = it;
 }
 

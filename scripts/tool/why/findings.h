@@ -18,7 +18,7 @@ struct gt_finding {
 
 struct gt_findings {
     struct gt_finding *at; /* what matters most first */
-    size_t n, room;
+    size_t n;
 };
 
 /* Puts a finding at that place, before the one that stands there. */

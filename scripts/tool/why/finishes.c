@@ -120,7 +120,7 @@ static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph
 
 struct connections {
     struct gt_pair *at; /* key: when; value: whether the program accepted it */
-    size_t n, room;
+    size_t n;
 };
 
 /* Adds those that the thread makes, from their begin, or those that it accepts, from their end. */
@@ -132,8 +132,7 @@ static void add_connections(struct connections *all, const struct gt_graph *grap
         const char *call = gt_graph_call_of(graph, s);
         if (!(accepted ? s->ended && gt_is_accept(call) : gt_is_connect(call)))
             continue;
-        all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-        all->at[all->n++] = (struct gt_pair){accepted ? s->to : s->from, accepted};
+        *GT_ADD(all->at, all->n) = (struct gt_pair){accepted ? s->to : s->from, accepted};
     }
     gt_cursor_close(&c);
 }

@@ -16,7 +16,7 @@ struct wait {
 
 struct waits {
     struct wait *at;
-    size_t n, room;
+    size_t n;
 };
 
 static void find_waits(struct waits *waits, const struct gt_graph *graph, uint32_t thread)
@@ -25,8 +25,8 @@ static void find_waits(struct waits *waits, const struct gt_graph *graph, uint32
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (!graph->spot[s->spot].futex || s->by == GT_NOBODY || !gt_graph_is_lock_wait(graph, s))
             continue;
-        waits->at = gt_need_room(waits->at, waits->n, &waits->room, sizeof *waits->at);
-        waits->at[waits->n++] = (struct wait){s->from, s->to, s->lock, s->spot, thread, s->by};
+        *GT_ADD(waits->at, waits->n) =
+            (struct wait){s->from, s->to, s->lock, s->spot, thread, s->by};
     }
     gt_cursor_close(&c);
 }
@@ -84,13 +84,12 @@ struct stretch {
 
 struct stretches {
     struct stretch *at;
-    size_t n, room;
+    size_t n;
 };
 
 static void add_stretch(struct stretches *all, struct stretch it)
 {
-    all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-    all->at[all->n++] = it;
+    *GT_ADD(all->at, all->n) = it;
 }
 
 static int by_from(const void *a, const void *b)

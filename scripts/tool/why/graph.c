@@ -59,10 +59,9 @@ static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
     if (last)
         resize_last(lane, last->bytes);
     uint32_t room = last ? CHUNK_BYTES : 2 * STEP_BYTES;
-    lane->chunk = gt_need_room(lane->chunk, lane->chunks, &lane->room, sizeof(void *));
     struct gt_lane_chunk *fresh = gt_need(malloc(sizeof *fresh + room));
     *fresh = (struct gt_lane_chunk){.from = lane->until, .room = room};
-    return lane->chunk[lane->chunks++] = fresh;
+    return *GT_ADD(lane->chunk, lane->chunks) = fresh;
 }
 
 /*
@@ -155,10 +154,8 @@ static uint32_t lock_number(struct gt_graph *graph, const struct gt_lock_state *
 {
     uint64_t *slot = index_at(&graph->lock_of, (uintptr_t)lock);
     if (!*slot) {
-        graph->lock =
-            gt_need_room(graph->lock, graph->locks, &graph->locks_room, sizeof *graph->lock);
-        graph->lock[graph->locks] = lock;
-        *slot = ++graph->locks;
+        *GT_ADD(graph->lock, graph->locks) = lock;
+        *slot = graph->locks;
     }
     return (uint32_t)(*slot - 1);
 }
@@ -181,30 +178,17 @@ static uint32_t text_number(struct gt_graph *graph, const char *text)
 {
     uint64_t *slot = index_at(&graph->text_of, (uintptr_t)text);
     if (!*slot) {
-        graph->text =
-            gt_need_room(graph->text, graph->texts, &graph->texts_room, sizeof *graph->text);
-        graph->text[graph->texts] = text;
-        *slot = ++graph->texts;
+        *GT_ADD(graph->text, graph->texts) = text;
+        *slot = graph->texts;
     }
     return (uint32_t)(*slot - 1);
-}
-
-static void make_room_for_stack(struct gt_graph *graph, uint32_t number)
-{
-    size_t room = graph->stacks_room ? graph->stacks_room : 1024;
-    while (number >= room)
-        room *= 2;
-    graph->stack = gt_need(realloc(graph->stack, room * sizeof(void *)));
-    memset(graph->stack + graph->stacks_room, 0, (room - graph->stacks_room) * sizeof(void *));
-    graph->stacks_room = room;
 }
 
 static inline uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *stack)
 {
     if (!stack)
         return 0;
-    if (stack->number >= graph->stacks_room)
-        make_room_for_stack(graph, stack->number);
+    graph->stack = gt_need_zeros(graph->stack, &graph->stacks_room, stack->number, sizeof(void *));
     graph->stack[stack->number] = stack;
     return stack->number;
 }
@@ -270,9 +254,7 @@ static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
         key = gt_hash_mix(gt_hash_mix(key, 0), stack_number(graph, spot->region));
     uint64_t *slot = index_at(&graph->spot_of, key + 1);
     if (!*slot) {
-        graph->spot =
-            gt_need_room(graph->spot, graph->spots, &graph->spots_room, sizeof *graph->spot);
-        struct gt_spot *its = &graph->spot[graph->spots];
+        struct gt_spot *its = GT_ADD(graph->spot, graph->spots);
         *its = *spot;
         if (!spot->runs) {
             enum gt_role role = gt_role_of(gt_leaf_of(spot->stack));
@@ -286,7 +268,7 @@ static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
             its->of_file = is_of_file(spot->stack);
             its->busy = is_busy(spot->stack);
         }
-        *slot = ++graph->spots;
+        *slot = graph->spots;
     }
     return (uint32_t)(*slot - 1);
 }
@@ -295,11 +277,8 @@ static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
 
 static struct gt_lane *lane_of(struct gt_graph *graph, const struct gt_thread_state *thread)
 {
-    while (graph->lanes <= thread->number) {
-        graph->lane =
-            gt_need_room(graph->lane, graph->lanes, &graph->lanes_room, sizeof *graph->lane);
-        graph->lane[graph->lanes++] = (struct gt_lane){0};
-    }
+    while (graph->lanes <= thread->number)
+        (void)GT_ADD(graph->lane, graph->lanes);
     graph->lane[thread->number].thread = thread;
     return &graph->lane[thread->number];
 }
@@ -352,9 +331,7 @@ static void add_pending(struct gt_graph *graph, struct gt_lane *lane,
 {
     if (lane->pendings == PENDING_MOST)
         settle(graph, lane, NULL, false);
-    lane->pending =
-        gt_need_room(lane->pending, lane->pendings, &lane->pendings_room, sizeof *lane->pending);
-    lane->pending[lane->pendings++] = *step;
+    *GT_ADD(lane->pending, lane->pendings) = *step;
 }
 
 /* Cuts the step where OpenMP regions of the thread begin or end. */
@@ -472,14 +449,13 @@ static void add_hold(void *arg, const struct gt_lock_state *lock, const struct g
 {
     struct gt_graph *graph = arg;
     struct gt_lane *lane = lane_of(graph, hold->thread);
-    lane->hold = gt_need_room(lane->hold, lane->holds, &lane->holds_room, sizeof *lane->hold);
-    lane->hold[lane->holds++] = (struct gt_lock_hold){hold->from,
-                                                      hold->to,
-                                                      lock_number(graph, lock),
-                                                      text_number(graph, hold->place),
-                                                      hold->longer,
-                                                      gt_lock_is_gil(lock),
-                                                      false};
+    *GT_ADD(lane->hold, lane->holds) = (struct gt_lock_hold){hold->from,
+                                                             hold->to,
+                                                             lock_number(graph, lock),
+                                                             text_number(graph, hold->place),
+                                                             hold->longer,
+                                                             gt_lock_is_gil(lock),
+                                                             false};
     graph->holds++;
 }
 
@@ -487,10 +463,9 @@ void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_lock_h
                        const char *place)
 {
     struct gt_lane *lane = &graph->lane[thread];
-    lane->hold = gt_need_room(lane->hold, lane->holds, &lane->holds_room, sizeof *lane->hold);
     hold.longer = true;
     hold.place = text_number(graph, place);
-    lane->hold[lane->holds++] = hold;
+    *GT_ADD(lane->hold, lane->holds) = hold;
     graph->holds++;
 }
 
@@ -520,9 +495,8 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
 {
     struct gt_graph *graph = arg;
     struct gt_lane *lane = lane_of(graph, thread);
-    lane->sample =
-        gt_need_room(lane->sample, lane->samples, &lane->samples_room, sizeof *lane->sample);
-    lane->sample[lane->samples++] = (struct gt_why_sample){ns, stack_number(graph, stack), 0};
+    *GT_ADD(lane->sample, lane->samples) =
+        (struct gt_why_sample){ns, stack_number(graph, stack), 0};
     graph->samples++;
 }
 
@@ -532,11 +506,9 @@ static __attribute__((noinline)) void note_task(struct gt_graph *graph,
 {
     uint64_t *slot = index_at(&graph->task_of, h->task + 1);
     if (h->type == GT_EV_USER_TASK_BEGIN) {
-        graph->task =
-            gt_need_room(graph->task, graph->tasks, &graph->tasks_room, sizeof *graph->task);
-        graph->task[graph->tasks] = (struct gt_user_task){
+        *GT_ADD(graph->task, graph->tasks) = (struct gt_user_task){
             .name = h->text, .id = h->task, .from = ns, .thread = thread->number};
-        *slot = ++graph->tasks;
+        *slot = graph->tasks;
     } else if (*slot) {
         struct gt_user_task *task = &graph->task[*slot - 1];
         task->to = ns;
@@ -559,13 +531,12 @@ static __attribute__((noinline)) void note_byte(struct gt_graph *graph,
     if (strncmp(h->text, pipe, sizeof pipe - 1) != 0 || graph->bytes == BYTES_MOST ||
         !lane->before || (!writes && strcmp(h->more, one_read) != 0))
         return;
-    graph->byte = gt_need_room(graph->byte, graph->bytes, &graph->bytes_room, sizeof *graph->byte);
-    graph->byte[graph->bytes++] = (struct gt_byte){.pipe = h->text,
-                                                   .from = lane->call_from,
-                                                   .to = lane->call_to,
-                                                   .stack = lane->before,
-                                                   .thread = thread->number,
-                                                   .writes = writes};
+    *GT_ADD(graph->byte, graph->bytes) = (struct gt_byte){.pipe = h->text,
+                                                          .from = lane->call_from,
+                                                          .to = lane->call_to,
+                                                          .stack = lane->before,
+                                                          .thread = thread->number,
+                                                          .writes = writes};
 }
 
 static void add_event(void *arg, const struct gt_happening *h, const struct gt_thread_state *thread,
@@ -805,10 +776,8 @@ void gt_graph_note_guess(struct gt_graph *graph, uint32_t spot, uint32_t by)
     size_t i = 0;
     while (i < graph->guesses && (graph->guess[i].spot != spot || graph->guess[i].by != by))
         i++;
-    if (i == graph->guesses) {
-        graph->guess = gt_need_room(graph->guess, i, &graph->guesses_room, sizeof *graph->guess);
-        graph->guess[graph->guesses++] = (struct gt_guessed){spot, by, 0};
-    }
+    if (i == graph->guesses)
+        *GT_ADD(graph->guess, graph->guesses) = (struct gt_guessed){spot, by, 0};
     graph->guess[i].waits++;
 }
 

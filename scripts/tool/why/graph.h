@@ -127,18 +127,18 @@ struct gt_lane_chunk;
 struct gt_lane {
     const struct gt_thread_state *thread;
     struct gt_lane_chunk **chunk;
-    size_t chunks, room;
+    size_t chunks;
     uint64_t begin, until; /* of its steps */
     uint64_t steps;
     struct gt_lock_hold *hold;
-    size_t holds, holds_room;
+    size_t holds;
     struct gt_why_sample *sample;  /* sorted by time once the trace is read */
     struct gt_why_sample *by_spot; /* the same ones, sorted by spot, then by time */
-    size_t samples, samples_room;
+    size_t samples;
     struct gt_handed *handed; /* sorted by time */
     size_t handeds;
     struct gt_lane_step *pending; /* running steps whose next call is not known yet */
-    size_t pendings, pendings_room;
+    size_t pendings;
     const struct gt_callers *before; /* stack of its last call or wait */
     uint64_t call_from, call_to;     /* when that was */
     uint64_t last_wait; /* when its last call or wait was over, except those for locks */
@@ -164,23 +164,23 @@ struct gt_graph {
     struct gt_threads threads;
     struct gt_trace trace;
     struct gt_lane *lane; /* by gt_thread_state.number */
-    size_t lanes, lanes_room;
+    size_t lanes;
     struct gt_spot *spot;
-    size_t spots, spots_room;
+    size_t spots;
     const struct gt_lock_state **lock;
-    size_t locks, locks_room;
+    size_t locks;
     const char **text;
-    size_t texts, texts_room;
+    size_t texts;
     const struct gt_callers **stack; /* by number */
     size_t stacks_room;
     struct gt_user_task *task;
-    size_t tasks, tasks_room;
+    size_t tasks;
     struct gt_question *question; /* sorted by reader, then by time */
-    size_t questions, questions_room;
+    size_t questions;
     struct gt_byte *byte;
-    size_t bytes, bytes_room;
+    size_t bytes;
     struct gt_guessed *guess;
-    size_t guesses, guesses_room;
+    size_t guesses;
     struct gt_omp_regions regions;
     uint64_t steps, holds, samples;
     uint64_t inferred; /* waits whose waker no event names, and was inferred: handed.h */

@@ -252,8 +252,7 @@ static void note_giver(struct look *l, struct place *place, struct wait wait)
     most = most > place->soon * GT_OUTLIER ? most : place->soon * GT_OUTLIER;
     if (!place->routine || nearest(l, place->routine, &wait, wait.to, &by, &until) > most)
         return;
-    found->at = gt_need_room(found->at, found->n, &found->room, sizeof *found->at);
-    found->at[found->n++] = (struct gt_guess){
+    *GT_ADD(found->at, found->n) = (struct gt_guess){
         wait.from, wait.to, {until, by, GT_NOBODY, true}, (uint32_t)(place - l->place)};
 }
 

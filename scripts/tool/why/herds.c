@@ -13,7 +13,7 @@ struct post {
 
 struct posts {
     struct post *at;
-    size_t n, room;
+    size_t n;
 };
 
 static int by_poster(const void *a, const void *b)
@@ -49,8 +49,7 @@ static struct posts find_posts(const struct gt_graph *graph, uint32_t variable)
         for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (s->by == GT_NOBODY || s->lock == variable || gt_graph_is_lock_wait(graph, s))
                 continue;
-            posts.at = gt_need_room(posts.at, posts.n, &posts.room, sizeof *posts.at);
-            posts.at[posts.n++] = (struct post){s->by, s->to};
+            *GT_ADD(posts.at, posts.n) = (struct post){s->by, s->to};
         }
         gt_cursor_close(&c);
     }

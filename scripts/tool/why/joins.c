@@ -40,10 +40,10 @@ struct look {
     uint64_t arrival; /* when it came to the first of a series of joins */
     const char *series; /* the routine of the threads in that series; or NULL */
     uint64_t *over;     /* when each of its joins was over */
-    size_t overs, overs_room;
+    size_t overs;
     size_t next;            /* index of its child that ends next */
     struct child **pending; /* children that ended and are not joined, by their begin */
-    size_t pendings, pendings_room;
+    size_t pendings;
 };
 
 static int by_maker(const void *a, const void *b)
@@ -434,8 +434,8 @@ static uint64_t begin_of(const struct look *l, const struct child *child)
 
 static void add_pending(struct look *l, struct child *child)
 {
-    l->pending = gt_need_room(l->pending, l->pendings, &l->pendings_room, sizeof(void *));
-    size_t i = l->pendings++;
+    size_t i = l->pendings;
+    (void)GT_ADD(l->pending, l->pendings);
     for (; i && begin_of(l, l->pending[i - 1]) > begin_of(l, child); i--)
         l->pending[i] = l->pending[i - 1];
     l->pending[i] = child;
@@ -487,8 +487,7 @@ static void look_at_join(struct look *l, const struct gt_lane_step *s)
     l->awaited[s->by] = true;
     end_children(l, s->to);
     join_pending(l, last_over(l, by->begin), l->arrival, s->to);
-    l->over = gt_need_room(l->over, l->overs, &l->overs_room, sizeof *l->over);
-    l->over[l->overs++] = s->to;
+    *GT_ADD(l->over, l->overs) = s->to;
 }
 
 static void look_at_thread(struct look *l)

@@ -181,10 +181,9 @@ static void add_thread(struct look *l)
     uint64_t *slot =
         gt_need(gt_memo_at(&l->by_key, gt_hash_mix((uintptr_t)routine, its->rest + 1u) | 1));
     if (!*slot) {
-        loops->at = gt_need_room(loops->at, loops->n, &loops->room, sizeof *loops->at);
-        loops->at[loops->n] =
+        *GT_ADD(loops->at, loops->n) =
             (struct gt_loop){.thread = its->thread, .rest = its->rest, .spot = its->spot};
-        *slot = ++loops->n;
+        *slot = loops->n;
     }
     struct gt_loop *loop = &loops->at[*slot - 1];
     loops->of[its->thread] = (uint32_t)(*slot - 1);

@@ -36,7 +36,7 @@ struct gt_loop {
 
 struct gt_loops {
     struct gt_loop *at; /* the busiest first */
-    size_t n, room;
+    size_t n;
     uint32_t *of;           /* by thread: index in `at`, or GT_NOBODY */
     uint8_t *known, *rests; /* by spot: a bit for each kind; whether waits there are rests */
     uint64_t from, to;

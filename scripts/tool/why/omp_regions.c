@@ -17,8 +17,7 @@ void gt_omp_note(struct gt_omp_regions *all, const struct gt_happening *h,
     if ((!begins && h->type != GT_EV_USER_REGION_END) || strcmp(h->text, "omp parallel") != 0)
         return;
     if (begins && h->stack && h->stack->n) {
-        all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-        all->at[all->n++] = (struct gt_omp_region){
+        *GT_ADD(all->at, all->n) = (struct gt_omp_region){
             .from = ns, .to = UINT64_MAX, .call = h->stack, .master = thread->number};
     }
     for (size_t i = all->n, looks = 0; !begins && i > 0 && looks < LOOKS; i--, looks++) {

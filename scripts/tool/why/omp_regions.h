@@ -15,7 +15,7 @@ struct gt_omp_region {
 
 struct gt_omp_regions {
     struct gt_omp_region *at; /* in the order of their begins */
-    size_t n, room;
+    size_t n;
 };
 
 /* Notes the begin or end of a region; ignores all other events. */

@@ -19,7 +19,7 @@ struct gt_guess {
 /* Those of one thread, in the order of time. */
 struct gt_guesses {
     struct gt_guess *at;
-    size_t n, room;
+    size_t n;
 };
 
 /*

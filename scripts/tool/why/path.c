@@ -32,10 +32,9 @@ static struct gt_path_row *row_of(const struct walk *w, uint32_t section)
     struct gt_critical_path *path = w->path;
     uint64_t *slot = gt_need(gt_memo_at(&path->by_section, section + 1u));
     if (!*slot) {
-        path->row = gt_need_room(path->row, path->n, &path->room, sizeof *path->row);
-        path->row[path->n] = (struct gt_path_row){
+        *GT_ADD(path->row, path->n) = (struct gt_path_row){
             .section = section, .thread = w->thread, .most = w->thread, .alike = true};
-        *slot = ++path->n;
+        *slot = path->n;
     }
     return &path->row[*slot - 1];
 }
@@ -88,8 +87,7 @@ static void note_trail(struct gt_path_trail *trail, uint32_t thread, uint64_t fr
         last->from = from;
         return;
     }
-    trail->at = gt_need_room(trail->at, trail->n, &trail->room, sizeof *trail->at);
-    trail->at[trail->n++] = (struct gt_trail_part){thread, from, to};
+    *GT_ADD(trail->at, trail->n) = (struct gt_trail_part){thread, from, to};
 }
 
 static void add_unknown(struct walk *w, uint64_t from, uint64_t to)

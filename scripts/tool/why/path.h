@@ -40,12 +40,12 @@ struct gt_path_trail {
         uint32_t thread;
         uint64_t from, to;
     } * at;
-    size_t n, room;
+    size_t n;
 };
 
 struct gt_critical_path {
     struct gt_path_row *row; /* after gt_path_finish: the longest first */
-    size_t n, room;
+    size_t n;
     struct gt_memo by_section, by_place; /* by_place: ns + 1 by section and thread */
     uint64_t from, to, ns; /* ns: sum of all rows; with several intervals more than to - from */
     uint64_t by_kind[GT_KINDS];

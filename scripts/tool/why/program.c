@@ -12,9 +12,9 @@
 static struct gt_op *add_op(struct gt_thread_role *role, enum gt_op_type type, uint32_t arg,
                             uint64_t ns)
 {
-    role->op = gt_need_room(role->op, role->n, &role->room, sizeof *role->op);
-    role->op[role->n] = gt_op_make(type, arg, ns);
-    return &role->op[role->n++];
+    struct gt_op *op = GT_ADD(role->op, role->n);
+    *op = gt_op_make(type, arg, ns);
+    return op;
 }
 
 enum {
@@ -126,8 +126,7 @@ static void add_edge(struct gt_program *p, struct gt_edge edge)
 {
     if (edge.at <= p->from || edge.at > p->to)
         return;
-    p->edge = gt_need_room(p->edge, p->edges, &p->edges_room, sizeof *p->edge);
-    p->edge[p->edges++] = edge;
+    *GT_ADD(p->edge, p->edges) = edge;
 }
 
 static int by_poster(const void *a, const void *b)

@@ -49,7 +49,7 @@ struct gt_silent {
 /* What one thread does. */
 struct gt_thread_role {
     struct gt_op *op;
-    size_t n, room;
+    size_t n;
     size_t first_edge, edges; /* the edges that it posts, in gt_program.edge */
 };
 
@@ -60,7 +60,7 @@ struct gt_program {
     struct gt_thread_role *role; /* by thread */
     size_t roles;
     struct gt_edge *edge;
-    size_t edges, edges_room;
+    size_t edges;
     struct gt_silent *silent; /* sorted by waiter, then by time */
     size_t silents;
     uint32_t *slots;           /* by lock: how many slots it has; 0: it is no semaphore */

@@ -76,9 +76,7 @@ static const struct gt_lane_step *next_by(struct gt_cursor *c, uint32_t by)
 
 static void add(struct gt_graph *graph, struct gt_question question)
 {
-    graph->question = gt_need_room(graph->question, graph->questions, &graph->questions_room,
-                                   sizeof *graph->question);
-    graph->question[graph->questions++] = question;
+    *GT_ADD(graph->question, graph->questions) = question;
 }
 
 /*

@@ -152,7 +152,7 @@ static void look_at_thread(struct gt_graph *graph, uint32_t thread, const struct
     struct gt_cursor c = {.graph = graph, .thread = thread};
     struct latest latest = {0};
     struct gt_handed *found = NULL;
-    size_t n = 0, room = 0;
+    size_t n = 0;
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (may_end_with_child(graph, s))
             note_wait(&latest, s);
@@ -169,8 +169,8 @@ static void look_at_thread(struct gt_graph *graph, uint32_t thread, const struct
         if (until <= s->from && (blocked ? s->to > until + ENDING_NS : by == GT_NOBODY))
             continue;
         uint64_t at = by == GT_NOBODY ? s->from + 1 : until;
-        found = gt_need_room(found, n, &room, sizeof *found);
-        found[n++] = (struct gt_handed){.at = at, .by = by, .lock = GT_NOBODY, .ending = true};
+        *GT_ADD(found, n) =
+            (struct gt_handed){.at = at, .by = by, .lock = GT_NOBODY, .ending = true};
     }
     gt_cursor_close(&c);
     gt_lane_hand(lane, found, n);
@@ -226,7 +226,7 @@ static void look_for_grandchildren(struct gt_graph *graph, uint32_t thread,
     struct gt_lane *lane = &graph->lane[thread];
     struct gt_handed *found = NULL;
     struct gt_cursor c = {.graph = graph, .thread = thread}, *cursor = NULL;
-    size_t n = 0, room = 0;
+    size_t n = 0;
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t by =
             may_end_with_child(graph, s) && !s->ending ? ended_in(mains, lane, s) : GT_NOBODY;
@@ -235,8 +235,7 @@ static void look_for_grandchildren(struct gt_graph *graph, uint32_t thread,
         cursor = cursor ? cursor : gt_cursors_open(graph);
         if (!is_last_to_work(graph, cursor, by, lane, s))
             continue;
-        found = gt_need_room(found, n, &room, sizeof *found);
-        found[n++] = (struct gt_handed){
+        *GT_ADD(found, n) = (struct gt_handed){
             .at = graph->lane[by].until, .by = by, .lock = GT_NOBODY, .ending = true};
     }
     if (cursor)

@@ -32,13 +32,12 @@ struct look {
     struct gt_graph *graph;
     struct delay *delay;
     struct end *end; /* of the locks of these delays, sorted by lock, then by time */
-    size_t delays, delays_room, ends, ends_room;
+    size_t delays, ends;
 };
 
 static void add_delay(struct look *l, struct delay delay)
 {
-    l->delay = gt_need_room(l->delay, l->delays, &l->delays_room, sizeof *l->delay);
-    l->delay[l->delays++] = delay;
+    *GT_ADD(l->delay, l->delays) = delay;
 }
 
 /* The lock that the thread held from the end of this step on, or GT_NOBODY. */
@@ -150,8 +149,7 @@ static void find_ends(struct look *l)
             const struct gt_lock_hold *h = &graph->lane[i].hold[k];
             if (!wanted[h->lock])
                 continue;
-            l->end = gt_need_room(l->end, l->ends, &l->ends_room, sizeof *l->end);
-            l->end[l->ends++] = (struct end){h->to, h->lock, i};
+            *GT_ADD(l->end, l->ends) = (struct end){h->to, h->lock, i};
         }
     }
     if (l->ends)
@@ -182,7 +180,7 @@ static const struct end *release_in(const struct look *l, const struct delay *d)
 static void add_waits(struct look *l, size_t first, size_t end)
 {
     struct gt_handed *found = NULL;
-    size_t n = 0, room = 0;
+    size_t n = 0;
     for (size_t i = first; i < end; i++) {
         const struct end *e = release_in(l, &l->delay[i]);
         if (!e)
@@ -190,9 +188,9 @@ static void add_waits(struct look *l, size_t first, size_t end)
         bool ends = l->delay[i].of_file && l->graph->lane[e->thread].until < e->at + GONE_NS;
         if (l->delay[i].of_file && l->delay[i].to - e->at > (ends ? LATE_NS : SOON_NS))
             continue;
-        found = gt_need_room(found, n, &room, sizeof *found);
         uint32_t lock = l->delay[i].whole ? GT_NOBODY : e->lock;
-        found[n++] = (struct gt_handed){.at = e->at, .by = e->thread, .lock = lock, .unseen = ends};
+        *GT_ADD(found, n) =
+            (struct gt_handed){.at = e->at, .by = e->thread, .lock = lock, .unseen = ends};
     }
     gt_lane_hand(&l->graph->lane[l->delay[first].thread], found, n);
 }

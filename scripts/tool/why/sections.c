@@ -45,9 +45,8 @@ static uint32_t section_number(struct gt_sections *all, const struct gt_section 
 {
     uint64_t *slot = gt_need(gt_memo_at(&all->by_key, key_of(s)));
     if (!*slot) {
-        all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-        all->at[all->n] = *s;
-        *slot = ++all->n;
+        *GT_ADD(all->at, all->n) = *s;
+        *slot = all->n;
     }
     struct gt_section *known = &all->at[*slot - 1];
     known->mixed |= known->from_what != s->from_what || known->to_what != s->to_what;

@@ -27,7 +27,7 @@ struct gt_section {
 struct gt_sections {
     const struct gt_graph *graph;
     struct gt_section *at;
-    size_t n, room;
+    size_t n;
     struct gt_memo by_key, by_spot, by_sample;
     struct gt_memo wrappers; /* functions that only wrap a call: see wrappers.h */
     bool asks;               /* the program connects to others: it waits for their answers */

@@ -18,7 +18,7 @@ struct spawn {
 
 struct spawns {
     struct spawn *at;
-    size_t n, room;
+    size_t n;
 };
 
 static bool is_spawn(const struct gt_spot *spot)
@@ -35,8 +35,7 @@ static void find_calls(struct spawns *found, const struct gt_graph *graph)
         for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (!is_spawn(&graph->spot[s->spot]))
                 continue;
-            found->at = gt_need_room(found->at, found->n, &found->room, sizeof *found->at);
-            found->at[found->n++] = (struct spawn){s->from, s->to, i};
+            *GT_ADD(found->at, found->n) = (struct spawn){s->from, s->to, i};
         }
         gt_cursor_close(&c);
     }

@@ -8,7 +8,7 @@
 struct look {
     const struct gt_sections *sections;
     struct gt_spinning *of; /* by section */
-    size_t n, room;
+    size_t n;
     uint32_t thread;
     uint64_t ran_ns;
 };
@@ -16,8 +16,7 @@ struct look {
 static struct gt_spinning *at(struct look *l, uint32_t section)
 {
     while (l->n <= section) {
-        l->of = gt_need_room(l->of, l->n, &l->room, sizeof *l->of);
-        l->of[l->n++] = (struct gt_spinning){.section = GT_NOBODY, .thread = GT_NOBODY};
+        *GT_ADD(l->of, l->n) = (struct gt_spinning){.section = GT_NOBODY, .thread = GT_NOBODY};
     }
     return &l->of[section];
 }

@@ -82,8 +82,7 @@ static void note_group(struct look *l, struct gt_place_waits *p, const struct gt
 
 static void note_waiter(struct gt_survey *v, uint32_t spot, uint32_t thread)
 {
-    v->waiter = gt_need_room(v->waiter, v->waiters, &v->waiters_room, sizeof *v->waiter);
-    v->waiter[v->waiters++] = (struct gt_place_waiter){spot, thread};
+    *GT_ADD(v->waiter, v->waiters) = (struct gt_place_waiter){spot, thread};
     v->place[spot].threads++;
 }
 
@@ -483,7 +482,7 @@ static bool has_work(const struct gt_graph *graph, const struct gt_lane_step *s)
 
 struct moments {
     struct moment *at;
-    size_t n, room;
+    size_t n;
 };
 
 /* When the pool's threads begin and end to have work; with `only_at_work`: to work. Sorted. */
@@ -499,9 +498,8 @@ static struct moments find_moments(const struct gt_survey *v, const struct gt_gr
              s = gt_cursor_next(&c)) {
             if (!(only_at_work ? gt_survey_works(s) : has_work(graph, s)) || s->to <= from)
                 continue;
-            m.at = gt_need_room(m.at, m.n + 1, &m.room, sizeof *m.at);
-            m.at[m.n++] = (struct moment){s->from > from ? s->from : from, 1};
-            m.at[m.n++] = (struct moment){s->to < to ? s->to : to, -1};
+            *GT_ADD(m.at, m.n) = (struct moment){s->from > from ? s->from : from, 1};
+            *GT_ADD(m.at, m.n) = (struct moment){s->to < to ? s->to : to, -1};
         }
         gt_cursor_close(&c);
     }

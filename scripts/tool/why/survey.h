@@ -107,7 +107,7 @@ struct gt_survey {
     double total[GT_BANDS];            /* average over the whole interval */
     struct gt_place_waits *place;      /* by spot */
     struct gt_place_waiter *waiter;    /* each thread of each place once */
-    size_t waiters, waiters_room;
+    size_t waiters;
     struct gt_lock_waits *lock; /* by lock */
     struct gt_pool *pool;
     size_t pools;

@@ -33,7 +33,7 @@ struct timeline {
     bool any;               /* whether something was written of this row */
     struct cluster cluster; /* not written yet */
     uint32_t *place;        /* sections in the order in which spans use them */
-    size_t places, room;
+    size_t places;
     struct gt_memo place_of; /* by section + 1: its index + 1 */
 };
 
@@ -89,8 +89,7 @@ static uint32_t place_of(struct timeline *t, uint32_t section)
 {
     uint64_t *slot = gt_need(gt_memo_at(&t->place_of, section + 1u));
     if (!*slot) {
-        t->place = gt_need_room(t->place, t->places, &t->room, sizeof *t->place);
-        t->place[t->places++] = section;
+        *GT_ADD(t->place, t->places) = section;
         *slot = t->places;
     }
     return (uint32_t)*slot - 1;

@@ -202,8 +202,7 @@ static void consider_bounded(struct search *s, struct gt_whatif it, const struct
     it.elsewhere = others_have_cpus(s, &it);
     /* To compare with halving a section: about what twice as many threads would gain. */
     it.score = it.kind == GT_MORE ? it.gain * (it.pool.threads + 1) / 2 * 1.1 : it.gain;
-    all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
-    all->at[all->n++] = it;
+    *GT_ADD(all->at, all->n) = it;
 }
 
 static void consider(struct search *s, struct gt_whatif it, const struct gt_change *change,

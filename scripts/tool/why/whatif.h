@@ -46,7 +46,7 @@ enum { GT_OFF_MOST = 20 };
 
 struct gt_whatifs {
     struct gt_whatif *at; /* sorted: what to try first comes first */
-    size_t n, room;
+    size_t n;
     uint64_t from, to; /* the interval that was replayed */
     uint64_t passes;   /* waits in it for locks after which the trace has no hold of the waiter's */
     uint64_t base_ns;  /* length of the replay without a change */
