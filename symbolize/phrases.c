@@ -4,6 +4,7 @@
 #include "functions.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 
 #include <stdlib.h>
 
@@ -81,11 +82,10 @@ static void add_function(struct gt_strbuf *t, const struct gt_sym_frame *frame)
 
 static void add_place(struct gt_strbuf *t, const struct gt_sym_frame *frame)
 {
-    const char *slash = strrchr(frame->file, '/');
     add_function(t, frame);
     gt_strbuf_add(t, " (");
     if (frame->line) {
-        gt_strbuf_add(t, slash ? slash + 1 : frame->file);
+        gt_strbuf_add(t, gt_path_name(frame->file));
         gt_strbuf_add(t, ":");
         gt_strbuf_decimal(t, frame->line);
     }

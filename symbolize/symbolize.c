@@ -10,6 +10,7 @@
 #include "symbolize/elf/symbols.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
@@ -333,8 +334,7 @@ static const char *offset_name(struct gt_symbolizer *s, const struct gt_module *
 {
     char buf[512];
     struct gt_strbuf t = gt_strbuf_start(buf, sizeof buf);
-    const char *name = gt_module_name(m), *base = strrchr(name, '/');
-    gt_strbuf_add(&t, base ? base + 1 : name);
+    gt_strbuf_add(&t, gt_path_name(gt_module_name(m)));
     gt_strbuf_add(&t, "+0x");
     gt_strbuf_hex(&t, addr);
     return gt_arena_text(&s->arena, buf);
@@ -492,9 +492,8 @@ static const char *find_which(struct gt_symbolizer *s, struct opened *o, const s
     uint64_t *slot = v->shared || librarys ? gt_memo_at(&o->which, v->addr) : NULL;
     if (!slot || *slot)
         return slot ? (const char *)(uintptr_t)*slot : "";
-    const char *name = gt_module_name(o->module), *slash = strrchr(name, '/');
     if (librarys)
-        gt_strbuf_add(&t, slash ? slash + 1 : name);
+        gt_strbuf_add(&t, gt_path_name(gt_module_name(o->module)));
     if (librarys && v->shared)
         gt_strbuf_add(&t, ": ");
     if (v->shared)

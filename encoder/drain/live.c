@@ -15,6 +15,7 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 
 #include <fcntl.h>
@@ -150,12 +151,11 @@ static int set_aside(const char *box)
  */
 static bool name_box(const char *trace, const char *directory, bool numbered)
 {
-    const char *slash = strrchr(trace, '/'), *base = slash ? slash + 1 : trace;
     char number[16] = "";
     if (numbered)
         snprintf(number, sizeof number, ".%ld", gt_syscall(SYS_getpid));
     int n = snprintf(path_of_box, sizeof path_of_box, "%s%s%s%s" GT_LIVE_SUFFIX, directory,
-                     *directory ? "/" : "", *directory ? base : trace, number);
+                     *directory ? "/" : "", *directory ? gt_path_name(trace) : trace, number);
     return n < (int)sizeof path_of_box;
 }
 

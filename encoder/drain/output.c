@@ -4,6 +4,7 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 
 #include <fcntl.h>
@@ -116,8 +117,7 @@ static int create(void)
 static int create_unnamed(void)
 {
     char directory[PATH_MAX];
-    const char *slash = strrchr(file->path, '/');
-    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - file->path) + 1 : 0,
+    snprintf(directory, sizeof directory, "%.*s", (int)(gt_path_name(file->path) - file->path),
              file->path);
     long fd = gt_syscall(SYS_openat, AT_FDCWD, directory, O_RDWR | O_CLOEXEC | O_TMPFILE, 0600);
     file->unnamed = fd >= 0;

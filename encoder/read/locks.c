@@ -3,6 +3,7 @@
 
 #include "need.h"
 
+#include "encoder/base/path.h"
 #include "encoder/format/lock_texts.h"
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@ static struct gt_lock_state *lock_of(struct gt_locks *locks, const char *name, s
 /* In a merge the process stands before the name. */
 bool gt_lock_is_gil(const struct gt_lock_state *lock)
 {
-    const char *slash = strrchr(lock->name, '/'), *name = slash ? slash + 1 : lock->name;
+    const char *name = gt_path_name(lock->name);
     size_t n = strlen(GT_GIL);
     return strncmp(name, GT_GIL, n) == 0 && (!name[n] || name[n] == ' ');
 }

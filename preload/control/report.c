@@ -5,6 +5,7 @@
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/printable.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/drain/output.h"
@@ -62,7 +63,7 @@ enum { FILES_TEXT = NAME_MAX + 100 };
 static void describe_files(char text[FILES_TEXT], const struct gt_recording_summary *s)
 {
     const struct gt_rotation_files *f = &s->files;
-    const char *slash = strrchr(f->oldest, '/'), *oldest = slash ? slash + 1 : f->oldest;
+    const char *oldest = gt_path_name(f->oldest);
     *text = 0;
     if (f->n > 1 && f->removed)
         snprintf(text, FILES_TEXT, " in %u files, of which the last %u are kept, from %s on", f->n,

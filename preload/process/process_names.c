@@ -4,6 +4,7 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "preload/bind/file_lock_names.h"
@@ -60,8 +61,8 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
 {
     static char name[PATH_MAX + 32] GT_SPARSE;
     const struct gt_module *m = gt_modules_find(s->epoch, pc);
-    const char *file = m ? gt_module_name(m) : "", *slash = strrchr(file, '/');
-    snprintf(name, sizeof name, "%s+0x%llx", slash ? slash + 1 : file,
+    const char *file = m ? gt_module_name(m) : "";
+    snprintf(name, sizeof name, "%s+0x%llx", gt_path_name(file),
              (unsigned long long)(m ? pc - m->bias : pc));
     *out = (struct gt_frame){.func = name, .file = file};
     return 1;

@@ -6,6 +6,7 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/log.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/drain/frames.h"
@@ -256,12 +257,11 @@ static const char *shorten(char to[NAME_TEXT], const char *name)
 static void describe(const struct sum *sum)
 {
     char lock[NAME_TEXT], func[NAME_TEXT], file[NAME_TEXT];
-    const char *path = sum->at->file->text, *slash = strrchr(path, '/');
     longest.ns = (uint64_t)((double)sum->units * 1e9 / (double)gt_clock_hz());
     snprintf(longest.phrase, sizeof longest.phrase,
              "threads waited %.3f s in all for %s in %s (%s:%u)", (double)longest.ns / 1e9,
              shorten(lock, name_of(sum)), shorten(func, sum->at->func->text),
-             shorten(file, slash ? slash + 1 : path), sum->at->line);
+             shorten(file, gt_path_name(sum->at->file->text)), sum->at->line);
 }
 
 /* Nothing is said if the longest waits may be elsewhere: at a place without a name, or left out. */

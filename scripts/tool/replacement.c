@@ -3,6 +3,8 @@
 
 #include "tool.h"
 
+#include "encoder/base/path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -69,8 +71,7 @@ const char *gt_replacement_name(const char *trace, const char *extension)
     static char name[PATH_MAX];
     static const char usual[] = ".out";
     size_t n = strlen(trace), cut = sizeof usual - 1;
-    const char *last = strrchr(trace, '/');
-    bool has_usual = strlen(last ? last + 1 : trace) > cut && strcmp(trace + n - cut, usual) == 0;
+    bool has_usual = strlen(gt_path_name(trace)) > cut && strcmp(trace + n - cut, usual) == 0;
     n -= has_usual ? cut : 0;
     if ((size_t)snprintf(name, sizeof name, "%.*s%s", (int)n, trace, extension) >= sizeof name)
         gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(ENAMETOOLONG));

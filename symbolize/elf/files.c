@@ -5,6 +5,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/path.h"
 #include "encoder/base/strbuf.h"
 
 #include <sys/auxv.h>
@@ -126,9 +127,8 @@ static struct gt_strbuf start_in_dir_of(const struct gt_image *image, char *buf,
                                         const char *before)
 {
     struct gt_strbuf t = gt_strbuf_start(buf, size);
-    const char *slash = strrchr(image->path, '/');
     gt_strbuf_add(&t, before);
-    gt_strbuf_add_n(&t, image->path, slash ? (size_t)(slash - image->path) + 1 : 0);
+    gt_strbuf_add_n(&t, image->path, (size_t)(gt_path_name(image->path) - image->path));
     return t;
 }
 
@@ -232,11 +232,10 @@ static bool open_named(struct gt_image *image, const struct gt_module *m, const 
 
 static bool open_in(struct gt_image *image, const struct gt_module *m, const char *directory)
 {
-    const char *slash = strrchr(m->path, '/');
-    const char *base = slash ? slash + 1 : m->path;
+    const char *base = gt_path_name(m->path);
     return open_named(image, m, directory, m->path, ".debug") ||
            open_named(image, m, directory, m->path, "") ||
-           (slash && slash != m->path &&
+           (base - m->path > 1 && /* not "/name" */
             (open_named(image, m, directory, base, ".debug") ||
              open_named(image, m, directory, base, "")));
 }

@@ -8,6 +8,7 @@
 #include "encoder/base/box.h"
 #include "encoder/base/era.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
@@ -150,12 +151,6 @@ static const char *executable_path(const struct gt_module *m)
     return copy_text(path);
 }
 
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat s, t;
@@ -174,7 +169,7 @@ static const char *called(const char *file)
     const char *start = told();
     if (!start || !*file || strncmp(start, "/proc/", 6) == 0 || strncmp(start, "/dev/fd/", 8) == 0)
         return NULL;
-    if (strcmp(base_of(start), base_of(file)) == 0 ||
+    if (strcmp(gt_path_name(start), gt_path_name(file)) == 0 ||
         !is_same_file(start, getauxval(AT_BASE) ? "/proc/self/exe" : file))
         return NULL;
     return make_absolute(name, start);

@@ -3,6 +3,7 @@
 
 #include "target_modules.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/stacks/system_calls.h"
 
 #include "encoder/read/need.h"
@@ -40,7 +41,7 @@ static bool has_any(const char *text, const char *const *parts, size_t n)
 
 static bool is_in_libc(const struct gt_place *f)
 {
-    return strncmp(gt_attach_base(f->module), "libc.so", 7) == 0;
+    return strncmp(gt_path_name(f->module), "libc.so", 7) == 0;
 }
 
 /* Whether the stack is known to its bottom, which is libc's start of a thread, or _start. */
@@ -55,7 +56,7 @@ static bool has_bottom(const struct gt_still_thread *t)
 
 static bool may_hold_locks(const struct gt_place *f)
 {
-    return HAS_ANY(gt_attach_base(f->module), modules) || strcmp(f->function, "free") == 0 ||
+    return HAS_ANY(gt_path_name(f->module), modules) || strcmp(f->function, "free") == 0 ||
            (is_in_libc(f) ? HAS_ANY(f->function, of_libc) : HAS_ANY(f->function, of_others));
 }
 

@@ -4,6 +4,7 @@
 #include "choose.h"
 #include "target_modules.h"
 
+#include "encoder/base/path.h"
 #include "encoder/format/format.h"
 #include "encoder/read/need.h"
 #include "preload/shared/lock_kind.h"
@@ -40,7 +41,7 @@ static const struct row {
 
 static bool is_libc(const struct gt_place *f)
 {
-    return strncmp(gt_attach_base(f->module), "libc.so", 7) == 0;
+    return strncmp(gt_path_name(f->module), "libc.so", 7) == 0;
 }
 
 static bool has(const struct gt_still_thread *t, const char *part)

@@ -1,6 +1,7 @@
 /* See target_modules.h. */
 #include "target_modules.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/elf_view.h"
 #include "scripts/tool/tool.h"
 
@@ -8,12 +9,6 @@
 
 #include <string.h>
 #include <unistd.h>
-
-const char *gt_attach_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static bool starts(const char *text, const char *with)
 {
@@ -43,7 +38,7 @@ static uint64_t function_in(const struct gt_image *image, uint64_t bias, const c
 static const struct gt_loaded *find(const struct gt_loaded *loaded, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++) {
-        if (starts(gt_attach_base(loaded[i].name), name))
+        if (starts(gt_path_name(loaded[i].name), name))
             return &loaded[i];
     }
     return NULL;
@@ -119,7 +114,7 @@ bool gt_attach_has_own_malloc(const struct gt_loaded *loaded)
 /* Whether the module is never unloaded: the executable, which is first, the loader and libc are. */
 static bool stays(const struct gt_loaded *all, const struct gt_loaded *m)
 {
-    const char *name = gt_attach_base(m->name);
+    const char *name = gt_path_name(m->name);
     return m == all || starts(name, "ld-linux") || starts(name, "libc.so.6");
 }
 

@@ -21,6 +21,3 @@ bool gt_attach_has_own_malloc(const struct gt_loaded *loaded);
  */
 uint64_t gt_attach_room(const struct gt_still *still, const struct gt_loaded *loaded, size_t n,
                         size_t size);
-
-/* The last part of a module's path. */
-const char *gt_attach_base(const char *path);

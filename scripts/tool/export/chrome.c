@@ -10,6 +10,7 @@
 #include "scripts/tool/json.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -203,10 +204,9 @@ void gt_export_chrome(const struct gt_export *x)
                                    .mark = put_mark,
                                    .count = put_count,
                                    .arg = &c};
-    const char *name = strrchr(x->trace->path, '/');
     gt_json_to(x->file);
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->file);
-    put_name(&c, "process_name", 0, name ? name + 1 : x->trace->path);
+    put_name(&c, "process_name", 0, gt_path_name(x->trace->path));
     gt_timeline_read(&timeline, &threads, x->trace);
     for (const struct gt_thread_state *t = threads.first; t; t = t->next)
         put_name(&c, "thread_name", t->g, gt_export_thread_id(t));

@@ -9,6 +9,7 @@
 #include "firefox_tables.h"
 #include "spool.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/json.h"
 
 #include "encoder/read/need.h"
@@ -402,7 +403,6 @@ static void put_meta(const struct gt_export *x, const struct gt_threads *threads
 {
     FILE *file = x->file;
     const struct gt_trace *t = x->trace;
-    const char *name = strrchr(t->path, '/');
     fprintf(file,
             "\"meta\":{\"version\":%d,\"preprocessedProfileVersion\":%d,\"interval\":1,"
             "\"startTime\":%" PRIu64 ",\"processType\":0,\"stackwalk\":1,\"debug\":false,"
@@ -410,7 +410,7 @@ static void put_meta(const struct gt_export *x, const struct gt_threads *threads
             "true,\"keepProfileThreadOrder\":true,\"importedFrom\":\"gotrace\","
             "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}",
             GECKO_FORMAT, FORMAT, t->wall_s * 1000 + t->wall_ns / 1000000);
-    gt_json_text("product", name ? name + 1 : t->path);
+    gt_json_text("product", gt_path_name(t->path));
     fputs(",\"profilingStartTime\":0,\"profilingEndTime\":", file);
     put_ms(file, t->ns);
     fputs(",\n\"categories\":[", file);

@@ -5,6 +5,7 @@
 #include "scripts/tool/json.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -59,7 +60,7 @@ static uint32_t resource_at(struct gt_firefox_tables *t, uint64_t pc)
         return GT_FIREFOX_NONE;
     uint32_t at = place_of(&t->resource_ids, module->id, t->resources, &fresh);
     if (fresh) {
-        *GT_ADD(t->resource, t->resources) = gt_firefox_text(t, basename(module->its.path));
+        *GT_ADD(t->resource, t->resources) = gt_firefox_text(t, gt_path_name(module->its.path));
     }
     return at;
 }

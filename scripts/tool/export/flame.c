@@ -11,6 +11,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 
@@ -310,8 +311,7 @@ static void put_head(const struct picture *p, unsigned height)
     const struct gt_export *x = p->x;
     const struct box *root = &p->tree->root;
     bool cpu = x->kinds == GT_KINDS_CPU;
-    const char *name = strrchr(x->trace->path, '/');
-    name = name ? name + 1 : x->trace->path;
+    const char *name = gt_path_name(x->trace->path);
     fprintf(x->file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" tabindex=\"0\" viewBox=\"0 "
             "0 %d %u\" "

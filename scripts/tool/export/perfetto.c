@@ -15,6 +15,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/read/need.h"
 
 #include <string.h>
@@ -467,11 +468,10 @@ static void put_thread(struct perfetto *f, const struct gt_thread_state *t)
 
 static void put_process(struct perfetto *f)
 {
-    const char *name = strrchr(f->x->trace->path, '/');
     gt_message_number(&f->event, TRACK_ID, PROCESS_TRACK);
     size_t begin = gt_message_begin(&f->event, TRACK_PROCESS);
     gt_message_number(&f->event, PROCESS_ID, process_of(f));
-    gt_message_text(&f->event, PROCESS_NAME, name ? name + 1 : f->x->trace->path);
+    gt_message_text(&f->event, PROCESS_NAME, gt_path_name(f->x->trace->path));
     gt_message_end(&f->event, begin);
     put_packet(f, PACKET_TRACK, 0);
 }

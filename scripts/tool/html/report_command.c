@@ -4,6 +4,7 @@
  */
 #include "part_of_report.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/rewrite/busiest.h"
 #include "scripts/tool/rewrite/part.h"
@@ -152,12 +153,6 @@ static void run_parts(void)
 
 /* The page ------------------------------------------------------------------------------------ */
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A number that nobody can guess: text of the trace cannot become a script of the page. */
 static void make_nonce(char nonce[static 33])
 {
@@ -177,7 +172,7 @@ static void put_head(FILE *file, const char *nonce)
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
             "<title>",
             nonce, nonce);
-    put_text(file, base_of(report.part.its.input));
+    put_text(file, gt_path_name(report.part.its.input));
     fprintf(file, " - gotrace report</title>\n<style nonce=\"%s\">\n%s</style>\n</head>\n", nonce,
             gt_report_style);
 }

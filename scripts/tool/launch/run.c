@@ -8,6 +8,7 @@
 #include "main.h"
 #include "wait_for_box.h"
 
+#include "encoder/base/path.h"
 #include "encoder/read/trace.h"
 #include "preload/shared/options.h"
 #include "scripts/tool/help.h"
@@ -68,9 +69,9 @@ static _Noreturn void fail_not_found(const struct gt_target *target, const char 
 static void check_output(void)
 {
     const char *on = getenv("GOTRACE"), *set = getenv("GOTRACE_OUTPUT");
-    const char *file = set && *set ? set : GT_OUTPUT_DEFAULT, *slash = strrchr(file, '/');
+    const char *file = set && *set ? set : GT_OUTPUT_DEFAULT;
     char dir[PATH_MAX];
-    size_t n = slash ? (size_t)(slash - file) + 1 : 0;
+    size_t n = (size_t)(gt_path_name(file) - file);
     if ((on && strcmp(on, "off") == 0) || n >= sizeof dir || memchr(file, '%', n))
         return;
     snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, n ? file : ".");

@@ -13,6 +13,7 @@
 #include "box_names.h"
 #include "v1_part.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/copy.h"
 #include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
@@ -342,7 +343,7 @@ static void find_place(char place[PATH_MAX + NAME_MAX], const struct gt_boxed *b
                        const char *directory)
 {
     const struct gt_live_whole *whole = gt_boxed_whole(b);
-    const char *name = strrchr(b->path, '/') + 1;
+    const char *name = gt_path_name(b->path);
     int length = gt_boxed_trace_length(name);
     if (whole->bytes)
         snprintf(place, PATH_MAX, "%.*s", PATH_MAX - 1, whole->path);

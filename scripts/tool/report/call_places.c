@@ -5,6 +5,7 @@
 #include "short_name.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/read/need.h"
 
 #include <stdio.h>
@@ -271,7 +272,7 @@ void gt_print_function(const char *function)
 
 static void put_site(FILE *out, const struct gt_where *site)
 {
-    const char *file = basename(site->file);
+    const char *file = gt_path_name(site->file);
     gt_put_function(out, site->func);
     if (*file && site->line)
         fprintf(out, " (%s:%llu)", file, (unsigned long long)site->line);

@@ -1,6 +1,7 @@
 /* See nameless.h. */
 #include "nameless.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/json.h"
 #include "scripts/tool/package.h"
 #include "scripts/tool/tool.h"
@@ -93,7 +94,7 @@ static void add_modules(FILE *text, const struct gt_nameless *these)
 
 static bool is_named(const char *path, const char *name, int length)
 {
-    const char *its = basename(path);
+    const char *its = gt_path_name(path);
     return strncmp(its, name, (size_t)length) == 0 && !its[length];
 }
 

@@ -16,6 +16,7 @@
 #include "scripts/tool/tool.h"
 #include "scripts/tool/written.h"
 
+#include "encoder/base/path.h"
 #include "encoder/base/queue.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
@@ -134,11 +135,10 @@ static const char *name_process(struct input *in, bool hosts)
 {
     enum { BYTES = sizeof in->trace.origin.program };
     const struct gt_origin *o = &in->trace.origin;
-    const char *file = strrchr(in->trace.path, '/');
+    const char *file = gt_path_name(in->trace.path);
     char *end = in->process + sizeof in->process;
     char *p = in->process;
     const char *program = o->program[0] ? (const char *)o->program : "process";
-    file = file ? file + 1 : in->trace.path;
     if (o->ticks && !o->pid)
         return NULL;
     if (o->ticks && hosts)

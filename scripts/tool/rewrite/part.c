@@ -1,6 +1,7 @@
 /* See part.h. */
 #include "part.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/tool.h"
 
 #include <errno.h>
@@ -45,12 +46,12 @@ static void remove_part(void)
 
 void gt_part_make(struct gt_rewrite *its)
 {
-    const char *directory = getenv("TMPDIR"), *name = strrchr(its->input, '/');
+    const char *directory = getenv("TMPDIR");
     snprintf(part.directory, sizeof part.directory, "%s/gotrace-XXXXXX",
              directory && *directory ? directory : "/tmp");
     if (!mkdtemp(part.directory))
         gt_fail(GT_EXIT_FAILED, "%s: %s", part.directory, strerror(errno));
-    snprintf(part.file, sizeof part.file, "%s/%.60s", part.directory, name ? name + 1 : its->input);
+    snprintf(part.file, sizeof part.file, "%s/%.60s", part.directory, gt_path_name(its->input));
     part.maker = getpid();
     atexit(remove_part);
     its->output = part.file;

@@ -1,6 +1,7 @@
 /* See recent.h. The recorder writes a file, as for `gotrace snapshot`. It is read and removed. */
 #include "recent.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/json.h"
 #include "scripts/tool/names/later.h"
 #include "scripts/tool/report/call_places.h"
@@ -132,7 +133,7 @@ static void print_site(FILE *out, const struct gt_callers *stack)
     if (site)
         fprintf(out, " <- %s", site->func);
     if (site && *site->file && site->line)
-        fprintf(out, " (%s:%llu)", basename(site->file), (unsigned long long)site->line);
+        fprintf(out, " (%s:%llu)", gt_path_name(site->file), (unsigned long long)site->line);
 }
 
 /* NULL: the recorder does not know the thread. */

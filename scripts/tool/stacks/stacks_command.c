@@ -13,6 +13,7 @@
 
 #include "encoder/read/need.h"
 #include "encoder/base/printable.h"
+#include "encoder/base/path.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -170,10 +171,10 @@ static void print_stack(FILE *out, const struct gt_still_thread *t)
         const struct gt_place *f = &t->frame[i];
         print_foreign(out, "    ", f->function, "");
         if (f->line) {
-            print_foreign(out, " (", basename(f->file), "");
+            print_foreign(out, " (", gt_path_name(f->file), "");
             fprintf(out, ":%u)", f->line);
         } else if (*f->module && !strstr(f->function, "+0x")) {
-            print_foreign(out, " (", basename(f->module), ")");
+            print_foreign(out, " (", gt_path_name(f->module), ")");
         }
         fputs("\n", out);
     }

@@ -11,6 +11,7 @@
 #include "short_sections.h"
 #include "spinning.h"
 
+#include "encoder/base/path.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
@@ -874,7 +875,7 @@ static void look_for_uneven_regions(const struct look *l)
         ") wait at its end for one of them.\n"
         "  %s works longest, %s in %s; all of them %s on average.\n"
         "  With equal parts, as by schedule(dynamic), the run would take up to %.0f %% less.",
-        it.threads, gt_name_of_function(where->func).text, basename(where->file), where->line,
+        it.threads, gt_name_of_function(where->func).text, gt_path_name(where->file), where->line,
         gt_name_of_one(graph, it.busiest).text, gt_duration(it.busiest_ns),
         gt_count(it.regions, "region"), gt_duration(it.mean_ns), 100 * gain);
 }

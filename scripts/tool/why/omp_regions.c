@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/call_places.h"
 
+#include "encoder/base/path.h"
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
@@ -33,8 +34,7 @@ bool gt_omp_is_start(const char *function)
 {
     static const char *const begins[] = {"libgomp.so",   "libomp.so", "libiomp5.so",
                                          "gomp_thread_", "__kmp_",    NULL};
-    const char *slash = strrchr(function, '/'); /* of a merge: "a.out.4711/libgomp.so" */
-    return gt_begins_with(slash ? slash + 1 : function, begins);
+    return gt_begins_with(gt_path_name(function), begins); /* a merge: "a.out.4711/libgomp.so" */
 }
 
 bool gt_omp_is_worker(const struct gt_thread_state *thread)

@@ -14,6 +14,7 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/path.h"
 #include "encoder/read/need.h"
 
 #include <elf.h>
@@ -243,7 +244,7 @@ static uint32_t called_in_libc(const struct gt_callers *stack)
     uint32_t from = first_with_address(stack), i = from;
     for (; i < stack->n; i++) {
         const char *module = gt_frame_module(stack, i);
-        if (!module || !gt_begins_with(basename(module), libc))
+        if (!module || !gt_begins_with(gt_path_name(module), libc))
             break;
     }
     return i > from && i < stack->n && gt_site_index(stack) ? i : 0;
@@ -492,7 +493,7 @@ struct gt_name gt_name_of_one(const struct gt_graph *graph, uint32_t thread)
 static void put_running(FILE *out, const struct gt_section *s)
 {
     uint64_t a = s->line, b = s->line_to;
-    const char *file = basename(s->file);
+    const char *file = gt_path_name(s->file);
     if (s->sampled && s->site) {
         gt_put_place(out, s->func, s->site);
         return;
