@@ -15,7 +15,7 @@ static uint64_t number_of(const struct gt_callers *stack)
 
 static uint64_t key_of(const struct gt_stack_sum *s)
 {
-    uint64_t key = gt_hash_mix(0, (uint64_t)s->kind << 1 | s->ended);
+    uint64_t key = gt_hash_mix(0, (uint64_t)s->kind << 2 | s->holds << 1 | s->ended);
     key = gt_hash_mix(gt_hash_mix(key, number_of(s->stack)), number_of(s->waker));
     key = gt_hash_mix(gt_hash_mix(key, (uintptr_t)s->by), (uintptr_t)s->thread);
     return gt_hash_mix(gt_hash_mix(key, (uintptr_t)s->of), (uintptr_t)s->lock);

@@ -13,7 +13,8 @@ struct gt_stack_sum {
     const char *thread;                     /* its name; NULL: of all threads */
     const char *by;                         /* the waker's name; NULL: no thread ended the wait */
     const struct gt_lock_state *lock;       /* or NULL */
-    unsigned kind; /* enum gt_kind, GT_RUNNING: CPU samples; or the caller's own numbers */
+    enum gt_kind kind;                      /* of the waits; GT_RUNNING: CPU samples, or holds */
+    bool holds;                             /* times for which `lock` was held */
     bool ended;
     uint64_t value, count; /* ns, or samples; waits that end there, or samples */
 };

@@ -45,7 +45,7 @@ static const char *const column_names[COLUMNS] = {
 
 struct profile {
     struct gt_trace *trace;
-    struct gt_stack_sums sums;        /* of a thread's waits, holds or samples; kind: its column */
+    struct gt_stack_sums sums;        /* of a thread's waits, holds or samples */
     struct gt_memo samples;           /* thread → number of its CPU samples */
     const struct gt_lock_state *held; /* lock of the hold that the next event reports; or NULL */
     struct gt_hold_state hold;
@@ -82,9 +82,9 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     struct profile *p = arg;
     (void)ns;
     ++*(uint64_t *)gt_need(gt_memo_at(&p->samples, (uintptr_t)thread));
-    gt_stack_sums_add(&p->sums,
-                      &(struct gt_stack_sum){
-                          .kind = CPU, .ended = true, .of = thread, .stack = stack, .count = 1});
+    gt_stack_sums_add(
+        &p->sums, &(struct gt_stack_sum){
+                      .kind = GT_RUNNING, .ended = true, .of = thread, .stack = stack, .count = 1});
 }
 
 static void note_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
@@ -101,7 +101,7 @@ static void add_hold(void *arg, const struct gt_happening *event,
     struct profile *p = arg;
     (void)ns;
     if (p->held)
-        gt_stack_sums_add(&p->sums, &(struct gt_stack_sum){.kind = HOLDS,
+        gt_stack_sums_add(&p->sums, &(struct gt_stack_sum){.holds = true,
                                                            .ended = true,
                                                            .of = thread,
                                                            .stack = event->stack,
@@ -111,12 +111,17 @@ static void add_hold(void *arg, const struct gt_happening *event,
     p->held = NULL;
 }
 
+static enum column column_of(const struct gt_stack_sum *s)
+{
+    return s->holds ? HOLDS : s->kind == GT_RUNNING ? CPU : (enum column)s->kind;
+}
+
 /* Shares a thread's CPU time, as counted by the kernel, out over its samples. */
 static void share_cpu(struct profile *p)
 {
     for (size_t i = 0; i < p->sums.n; i++) {
         struct gt_stack_sum *s = &p->sums.sum[i];
-        uint64_t all = s->kind == CPU ? gt_memo_find(&p->samples, (uintptr_t)s->of) : 0;
+        uint64_t all = column_of(s) == CPU ? gt_memo_find(&p->samples, (uintptr_t)s->of) : 0;
         if (all)
             s->value = (uint64_t)((double)s->of->shares.cpu * (double)s->count / (double)all);
     }
@@ -231,10 +236,10 @@ static size_t find_labels(struct profile *p, const struct gt_stack_sum *s,
 
 static void put_values(struct profile *p, const struct gt_stack_sum *s)
 {
-    bool waits = s->kind < HOLDS;
+    enum column own = column_of(s);
     size_t begin = gt_message_begin(&p->message, SAMPLE_VALUES);
-    for (int c = 0; c < COLUMNS; c++) {
-        bool its = c == (int)s->kind || (c == OFF_CPU && waits);
+    for (enum column c = 0; c < COLUMNS; c++) {
+        bool its = c == own || (c == OFF_CPU && own < HOLDS);
         gt_message_packed(&p->message, its ? s->value : 0);
         gt_message_packed(&p->message, its ? s->count : 0);
     }
