@@ -32,7 +32,7 @@ silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 run = $(if $(filter 1,$(V)),,@$(if $(silent),,echo '  $(1)	$@'; ))
 
 base_src := $(wildcard encoder/base/*.c)
-core_src := $(base_src) $(wildcard $(addsuffix /*.c,$(addprefix encoder/,format thread cpu drain drain/v1) symbolize symbolize/*))
+core_src := $(base_src) $(wildcard $(addsuffix /*.c,$(addprefix encoder/,format thread cpu drain file file/v1) symbolize symbolize/*))
 lib_src := $(wildcard preload/*.c preload/*/*.c) $(core_src)
 unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c) test/fuzz/schedules.c test/fuzz/sums.c test/bench/kills.c)
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c test/single/*/*.c))

@@ -10,7 +10,7 @@
 #include "encoder/thread/held.h"
 #include "live.h"
 #include "encoder/format/origin.h"
-#include "output.h"
+#include "encoder/file/output.h"
 #include "encoder/thread/procs.h"
 #include "recording.h"
 #include "renewal.h"

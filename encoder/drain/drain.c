@@ -3,7 +3,7 @@
 
 #include "encoder/thread/buffers.h"
 #include "generation.h"
-#include "output.h"
+#include "encoder/file/output.h"
 #include "recording.h"
 #include "encoder/thread/switch.h"
 

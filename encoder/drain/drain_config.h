@@ -1,37 +1,20 @@
 /*
  * How the drain side is configured at its beginning: the library says how the process does these
- * things; tests say how they simulate them. Also struct gt_frame, the answer to what is at an
- * address.
+ * things; tests say how they simulate them.
  */
 #pragma once
 
 #include "encoder/thread/account.h"
+#include "encoder/file/frames.h"
 #include "encoder/format/format.h"
 #include "encoder/thread/held.h"
 #include "rotation.h"
 #include "encoder/cpu/sched.h"
-#include "encoder/thread/stacks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct gt_writer;
-
-struct gt_frame {
-    const char *func, *file; /* valid until the next call of resolve */
-    uint32_t line;
-    /*
-     * The address to show, for the outermost frame at an address; else 0. In this process no other
-     * code has ever had that address.
-     */
-    uint64_t pc;
-    bool passing; /* at this address there may be other code at another time */
-    /*
-     * NULL, or what a reader has to know to find that code again. It is in the table of strings,
-     * and no event refers to it.
-     */
-    const char *module;
-};
 
 struct gt_drain_config {
     const char *path; /* the file of a recording that begins at once; valid for ever */
@@ -56,23 +39,12 @@ struct gt_drain_config {
     void (*rotated)(void); /* called when a recording goes on in another file; or NULL */
     bool (*stopped)(void); /* called when a recording has ended: whether the user knows; or NULL */
     void (*serve)(void);   /* called by the drain thread when woken, by gt_drain_attend; or NULL */
-    /*
-     * Finds the frames at s->pcs[index], innermost inlined function first. Fills at most max,
-     * returns their number, at least 1.
-     */
-    int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
-    /*
-     * From here on resolve is asked for stacks of that time, CLOCK_MONOTONIC; or NULL. 0, 0: of a
-     * time that is not over, for which code that may be replaced at another time is not wanted.
-     */
-    void (*of_time)(uint64_t begin_ns, uint64_t end_ns);
+    const struct gt_frame_names *names;
     bool names_later;      /* frames are addresses only: the file asks its reader for their names */
     gt_lock_name_fn *lock; /* see held.h; or NULL */
     gt_place_fn *function; /* see held.h; or NULL */
     void (*at_end)(gt_tell_fn *tell); /* tells the texts of a trace's end, see held.h; or NULL */
     void (*hold)(void);               /* reads now whatever resolve may need later; or NULL */
-    /* Whether pc has the same code, and so the same frames, in both epochs; NULL: never known. */
-    bool (*same)(uint64_t pc, uint32_t one, uint32_t other);
     /*
      * For renewal.h; all NULL: stacks and strings are never given back. inside: whether w's
      * thread, which is not the caller, is in a hook, where it may use an entry of the tables.

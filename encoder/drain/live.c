@@ -3,7 +3,7 @@
 
 #include "encoder/thread/buffers.h"
 #include "drain_config.h"
-#include "output.h"
+#include "encoder/file/output.h"
 #include "ring.h"
 #include "encoder/thread/stacks.h"
 #include "encoder/thread/strings.h"

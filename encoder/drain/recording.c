@@ -4,27 +4,27 @@
 #include "encoder/thread/account.h"
 #include "encoder/thread/buffers.h"
 #include "encoder/thread/events.h"
-#include "frames.h"
+#include "encoder/file/frames.h"
 #include "generation.h"
 #include "live.h"
 #include "encoder/format/origin.h"
 #include "encoder/format/setup.h"
-#include "output.h"
+#include "encoder/file/output.h"
 #include "renewal.h"
 #include "ring.h"
 #include "rotation.h"
 #include "encoder/cpu/samples.h"
 #include "encoder/cpu/sched.h"
 #include "encoder/thread/switch.h"
-#include "v2.h"
+#include "encoder/file/v2.h"
 #include "encoder/cpu/watch.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"
-#include "encoder/drain/v1/elf.h"
-#include "encoder/drain/v1/v1.h"
+#include "encoder/file/v1/elf.h"
+#include "encoder/file/v1/v1.h"
 
 #include <string.h>
 
@@ -588,7 +588,7 @@ void gt_recording_init(const struct gt_drain_config *config, void (*need)(void))
     if (config->live)
         open_box(config);
     gt_buffers_reserve();
-    gt_frames_init(config);
+    gt_frames_init(config->names, config->names_later);
     gt_held_init(config->lock, config->function, config->at_end);
     gt_ev_is_taken = config->is_taken;
     gt_ev_is_asleep = config->is_asleep;

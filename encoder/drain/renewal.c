@@ -2,13 +2,13 @@
 #include "renewal.h"
 
 #include "encoder/thread/buffers.h"
-#include "frames.h"
+#include "encoder/file/frames.h"
 #include "encoder/cpu/samples.h"
 #include "encoder/thread/switch.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/era.h"
-#include "encoder/drain/v1/elf.h"
+#include "encoder/file/v1/elf.h"
 
 /* An era's share of config->memory is 1/SHARES of it, within these limits. */
 #define SHARES 16

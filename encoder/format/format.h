@@ -161,7 +161,7 @@ static inline bool gt_v1_has(const struct gt_format *f, enum gt_v1_type type)
     return gt_v1_events[type].since && gt_v1_events[type].since <= f->minor;
 }
 
-/* Suffix of the ELF file beside a v1 trace: see drain/v1/elf.h. */
+/* Suffix of the ELF file beside a v1 trace: see file/v1/elf.h. */
 #define GT_V1_ELF_SUFFIX ".elf"
 
 /* Go 1.5: a sequence number on every event, no strings. */

@@ -1,5 +1,5 @@
 /*
- * Names for the addresses of a Go 1.5 trace, from the line table that drain/v1/elf.c wrote beside
+ * Names for the addresses of a Go 1.5 trace, from the line table that file/v1/elf.c wrote beside
  * it.
  */
 #pragma once

@@ -32,7 +32,7 @@ struct gt_stack {
      * time while one is closed, and each must find its own mark.
      */
     _Atomic uint32_t used[2];
-    uint32_t written; /* drain/v1/tables.c: the trace in which it stands */
+    uint32_t written; /* file/v1/tables.c: the trace in which it stands */
     uint64_t pcs[];
 };
 

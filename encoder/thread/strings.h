@@ -22,7 +22,7 @@ struct gt_string {
     uint32_t era;             /* 0: a reason */
     uint8_t of_lock;          /* 1: text is a struct gt_held_key; a damaged box may have others */
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
-    uint32_t written; /* drain/v1/tables.c: the trace in which it stands; v2.c: the tables */
+    uint32_t written;         /* file/v1/tables.c: the trace in which it stands; v2.c: the tables */
     char text[];
 };
 

@@ -6,7 +6,7 @@
 #include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
 #include "encoder/drain/drain.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "encoder/thread/buffers.h"
 #include "preload/bind/real.h"
 #include "preload/process/attach_state.h"

@@ -6,7 +6,7 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain/drain.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "preload/bind/nursery.h"
 #include "preload/process/process_names.h"
 #include "preload/process/process_state.h"

@@ -8,7 +8,7 @@
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "encoder/drain/recording.h"
 #include "preload/registry/contention.h"
 #include "preload/shared/options.h"

@@ -7,7 +7,7 @@
 #include "encoder/base/file.h"
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "preload/bind/nursery.h"
 #include "preload/bind/real.h"
 #include "preload/control/control.h"
@@ -79,7 +79,7 @@ static bool is_queue(int fd)
  * Gives the drain thread a descriptor table of its own. The table is empty, except for the trace if
  * it is already open (see gt_process_confines), and for message queues. So the program cannot
  * close, duplicate or count a descriptor of ours, and none of its pipes stays open because of us.
- * false: kernels before 5.9 do not offer this; there encoder/drain/output.c checks its descriptor
+ * false: kernels before 5.9 do not offer this; there encoder/file/output.c checks its descriptor
  * before each write.
  */
 static bool unshare_descriptors(void)

@@ -84,6 +84,9 @@ static void go_on(void)
     gt_brief_forget_told();
 }
 
+static const struct gt_frame_names names = {
+    .resolve = gt_names_resolve, .of_time = gt_names_of_time, .same = gt_names_same_code};
+
 static void tell_at_end(gt_tell_fn *tell)
 {
     uint32_t caller = atomic_load(&gt_process.execs);
@@ -141,14 +144,12 @@ static void start_recording(bool manual)
                                             .rotated = go_on,
                                             .stopped = gt_report_stopped,
                                             .serve = gt_control_serve,
-                                            .resolve = gt_names_resolve,
-                                            .of_time = gt_names_of_time,
+                                            .names = &names,
                                             .names_later = gt_options.names_later,
                                             .lock = gt_names_lock,
                                             .function = gt_names_function,
                                             .at_end = tell_at_end,
                                             .hold = gt_names_hold,
-                                            .same = gt_names_same_code,
                                             .inside = is_inside,
                                             .aged = gt_modules_age,
                                             .forget = gt_names_forget,

@@ -14,7 +14,7 @@ int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *
  * to its reader (names_later). */
 int gt_names_resolve_now(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
 
-/* See of_time of drain.h. */
+/* See gt_frame_names. */
 void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns);
 
 /* See gt_place_fn. The name of a function has neither parameters nor a comma. */

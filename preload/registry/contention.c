@@ -9,7 +9,7 @@
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "encoder/drain/frames.h"
+#include "encoder/file/frames.h"
 #include "encoder/thread/strings.h"
 #include "encoder/thread/writer.h"
 #include "preload/process/process_names.h"

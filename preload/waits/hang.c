@@ -8,7 +8,7 @@
 #include "encoder/base/log.h"
 #include "encoder/base/memo.h"
 #include "encoder/drain/drain.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "preload/process/process_names.h"
 #include "preload/shared/options.h"
 #include "symbolize/elf/modules.h"

@@ -82,6 +82,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
                               .module = i == n - 1 && pc % 2 ? "a note that no event uses" : NULL};
     return n;
 }
+static const struct gt_frame_names frame_names = {.resolve = resolve};
 
 static struct gt_stack *some_stack(void)
 {
@@ -334,7 +335,7 @@ static void play(const struct gt_format *format, const char *path)
     kernel_begin(number);
     gt_drain_open(&(struct gt_drain_config){.path = path,
                                             .format = format,
-                                            .resolve = resolve,
+                                            .names = &frame_names,
                                             .usage = kernel_usage,
                                             .sched = switches,
                                             .may_watch = kernel_may_watch,

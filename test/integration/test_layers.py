@@ -11,7 +11,8 @@ from lib import BUILD, LIBRARY, ROOT, proc
 FORMATS = {"encoder/base", "encoder/format"}
 THREADS = {*FORMATS, "encoder/thread"}
 CPUS = {*THREADS, "encoder/cpu"}
-ENCODER = {*CPUS, "encoder/drain", "encoder/drain/v1"}
+FILES = {*CPUS, "encoder/file", "encoder/file/v1"}
+ENCODER = {*FILES, "encoder/drain"}
 SYMBOLIZE = {f"symbolize{room}" for room in ("", "/elf", "/dwarf", "/made", "/python")}
 HEADERS = {"preload", "preload/tables"}  # have no objects
 # From the lowest to the highest: a room may need those before it.
@@ -27,8 +28,9 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "encoder/format": {"encoder/base"},
     "encoder/thread": FORMATS,
     "encoder/cpu": THREADS,
-    "encoder/drain": {*CPUS, "encoder/drain/v1"},
-    "encoder/drain/v1": {*CPUS, "encoder/drain"},
+    "encoder/file": CPUS,
+    "encoder/file/v1": FILES,
+    "encoder/drain": FILES,
     "encoder/read": FORMATS,
     "symbolize/elf": {"encoder/base"},
     "symbolize/dwarf": {"encoder/base", "symbolize/elf"},
@@ -39,7 +41,7 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "scripts/tool": {"encoder/base", "encoder/drain", "encoder/read", "preload/shared"},
     "scripts/tool/launch": {*TOOL, *ENCODER, *COMMANDS},  # the table of commands
     "scripts/tool/recover": {*TOOL, *ENCODER},
-    "scripts/tool/names": {*TOOL, "encoder/drain/v1", "scripts/tool/recover"},
+    "scripts/tool/names": {*TOOL, "encoder/file/v1", "scripts/tool/recover"},
     "scripts/tool/report": {*TOOL, "scripts/tool/names", "scripts/tool/recover"},
     "scripts/tool/rewrite": {*REPORT, *ENCODER},
     **{f"scripts/tool/{name}": REPORT for name in ("why", "sql", "export")},

@@ -45,6 +45,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     *out = (struct gt_frame){.func = name, .file = "f.c"};
     return 1;
 }
+static const struct gt_frame_names names = {.resolve = resolve};
 
 static struct gt_stack *stack_of(uint64_t n)
 {
@@ -93,7 +94,7 @@ static void begin(const char *path, const char *format, uint64_t ring)
     gt_drain_open(&(struct gt_drain_config){.path = path,
                                             .format = gt_format_find(format),
                                             .ring_bytes = ring,
-                                            .resolve = resolve,
+                                            .names = &names,
                                             .inside = is_inside,
                                             .aged = age,
                                             .forget = forget});

@@ -44,6 +44,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     *out = (struct gt_frame){.func = name, .file = "stress.c", .line = index};
     return 1;
 }
+static const struct gt_frame_names names = {.resolve = resolve};
 
 static bool is_inside(const struct gt_writer *w)
 {
@@ -234,7 +235,7 @@ int main(int argc, char **argv)
     gt_drain_open(
         &(struct gt_drain_config){.path = path,
                                   .format = gt_format_find(argc > 2 ? argv[2] : GT_FORMAT_DEFAULT),
-                                  .resolve = resolve,
+                                  .names = &names,
                                   .inside = is_inside,
                                   .aged = age,
                                   .forget = forget});

@@ -8,7 +8,7 @@
 
 #include "encoder/read/batches.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/drain/v1/pages.h"
+#include "encoder/file/v1/pages.h"
 #include "symbolize/elf/files.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/drain/v1/pages.h"
+#include "encoder/file/v1/pages.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ static uint8_t *put_frame(struct writer *w, uint8_t *p, const struct gt_where *f
     return gt_varint_put(p, frame->line);
 }
 
-/* A stack that is too long for a record loses its outermost frames, as in drain/v1/tables.c. */
+/* A stack that is too long for a record loses its outermost frames, as in file/v1/tables.c. */
 static void rename_stack(struct writer *w, struct gt_bytes args)
 {
     enum { FRAME_MAX = 4 * GT_VARINT_MAX, HEAD_MAX = 1 + 3 * GT_VARINT_MAX };

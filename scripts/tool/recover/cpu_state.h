@@ -6,7 +6,7 @@
 
 #include "encoder/thread/buffers.h"
 #include "encoder/read/bytes.h"
-#include "encoder/drain/v1/v1.h"
+#include "encoder/file/v1/v1.h"
 
 /* wanted: the trace has CPU state. If not, the functions below do nothing. */
 void gt_recovered_cpus_open(bool wanted);

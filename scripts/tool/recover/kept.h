@@ -3,7 +3,7 @@
 
 #include "boxed.h"
 
-#include "encoder/drain/ring.h"
+#include "encoder/file/kept_generation.h"
 
 /*
  * Calls fn for each kept generation, oldest first, with a copy in this process's memory. Adds to

@@ -19,15 +19,15 @@
 #include "scripts/tool/tool.h"
 #include "scripts/tool/written.h"
 
-#include "encoder/drain/frames.h"
+#include "encoder/file/frames.h"
 #include "encoder/thread/held.h"
 #include "encoder/cpu/merge.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
 #include "encoder/read/trace.h"
-#include "encoder/drain/v1/v1.h"
-#include "encoder/drain/v2.h"
+#include "encoder/file/v1/v1.h"
+#include "encoder/file/v2.h"
 #include "encoder/thread/writer.h"
 
 #include <dirent.h>
@@ -241,10 +241,10 @@ static void use_setup(const struct gt_live *live)
 
 static void begin(struct gt_boxed *b, const char *output)
 {
-    static const struct gt_drain_config names = {.resolve = gt_recovered_resolve};
+    static const struct gt_frame_names names = {.resolve = gt_recovered_resolve};
     gt_format = b->format;
     set_clock(b);
-    gt_frames_init(&names);
+    gt_frames_init(&names, false);
     gt_held_init(gt_recovered_lock, gt_recovered_function, NULL);
     gt_origin_use(&b->live->origin);
     use_setup(b->live);

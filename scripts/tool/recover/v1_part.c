@@ -3,16 +3,16 @@
 
 #include "cpu_state.h"
 
-#include "encoder/drain/frames.h"
+#include "encoder/file/frames.h"
 #include "encoder/cpu/merge.h"
 #include "encoder/read/need.h"
 #include "encoder/read/v1_lines.h"
 #include "encoder/read/v1_records.h"
 #include "encoder/thread/strings.h"
-#include "encoder/drain/v1/elf.h"
-#include "encoder/drain/v1/pages.h"
-#include "encoder/drain/v1/tables.h"
-#include "encoder/drain/v1/v1.h"
+#include "encoder/file/v1/elf.h"
+#include "encoder/file/v1/pages.h"
+#include "encoder/file/v1/tables.h"
+#include "encoder/file/v1/v1.h"
 
 #include <stdlib.h>
 

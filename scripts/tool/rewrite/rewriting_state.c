@@ -4,7 +4,7 @@
 #include "numbers.h"
 
 #include "encoder/read/need.h"
-#include "encoder/drain/v1/tables.h"
+#include "encoder/file/v1/tables.h"
 
 #include <stdlib.h>
 

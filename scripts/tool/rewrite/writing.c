@@ -7,9 +7,9 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/base/varint.h"
-#include "encoder/drain/frames.h"
+#include "encoder/file/frames.h"
 #include "encoder/thread/held.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "encoder/thread/procs.h"
 #include "encoder/read/need.h"
 #include "encoder/cpu/merge.h"
@@ -17,8 +17,8 @@
 #include "encoder/thread/stacks.h"
 #include "encoder/thread/strings.h"
 #include "encoder/thread/texts.h"
-#include "encoder/drain/v1/v1.h"
-#include "encoder/drain/v2.h"
+#include "encoder/file/v1/v1.h"
+#include "encoder/file/v2.h"
 #include "encoder/thread/writer.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ static uint32_t place(const struct gt_where *where)
     return number_of(&shown, module ? module->description : NULL);
 }
 
-/* The `resolve` of gt_drain_config. */
+/* The `resolve` of gt_frame_names. */
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *found, int max)
 {
     (void)max;
@@ -368,12 +368,12 @@ void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint6
 
 void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t from)
 {
-    static const struct gt_drain_config names = {.resolve = resolve};
+    static const struct gt_frame_names names = {.resolve = resolve};
     gt_format = format;
     gt_origin_use(NULL);
     gt_clock_use_ns();
     gt_merge_be_lenient();
-    gt_frames_init(&names);
+    gt_frames_init(&names, false);
     gt_held_init(NULL, NULL, tell_at_end);
     atomic_store(&gt_gen.from, from);
     if (gt_output_open(path, false) != 0)

@@ -13,7 +13,7 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/memo.h"
 #include "encoder/base/varint.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 #include "encoder/thread/strings.h"
 
 #include <elf.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "encoder/drain/ring.h"
+#include "encoder/file/kept_generation.h"
 
 /* Begins a new file. */
 void gt_v1_tables_open(void);

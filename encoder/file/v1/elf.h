@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "encoder/drain/frames.h"
+#include "encoder/file/frames.h"
 
 /* Begins and ends a file's table; in between no era of strings and stacks may begin. */
 void gt_v1_elf_open(void);

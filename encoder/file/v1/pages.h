@@ -1,9 +1,9 @@
 /*
  * The bytes of a v1 file. Drain side only.
  *
- * README.md says why the file is made of pages, after each of which it can be read as a whole. It
- * also says why a page stops the goroutines that run, and why collections are written when they
- * are over.
+ * format/README.md says why the file is made of pages, after each of which it can be read as a
+ * whole. It also says why a page stops the goroutines that run, and why collections are written
+ * when they are over.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "encoder/thread/buffers.h"
-#include "ring.h"
+#include "kept_generation.h"
 
 #include "encoder/base/clock.h"
 

@@ -3,7 +3,7 @@
 
 #include "encoder/base/sparse.h"
 #include "encoder/base/varint.h"
-#include "encoder/drain/output.h"
+#include "encoder/file/output.h"
 
 #include <string.h>
 

@@ -35,7 +35,8 @@ struct resolved {
 enum { FIRST = 512, BUCKETS = 16384 };
 
 static struct {
-    const struct gt_drain_config *config;
+    const struct gt_frame_names *names;
+    bool later;
     struct resolved *first[FIRST], *bucket[BUCKETS];
     size_t n;
     uint64_t last_synthetic;
@@ -43,22 +44,24 @@ static struct {
     struct gt_arena arena;
 } symbols GT_SPARSE;
 
-void gt_frames_init(const struct gt_drain_config *config)
+void gt_frames_init(const struct gt_frame_names *names, bool later)
 {
-    symbols.config = config;
+    static const struct gt_frame_names none;
+    symbols.names = names ? names : &none;
+    symbols.later = later;
 }
 
 bool gt_frames_named_later(void)
 {
-    return symbols.config->names_later;
+    return symbols.later;
 }
 
 void gt_frames_of_time(uint64_t begin_ns, uint64_t end_ns)
 {
     GT_ASSERT_DRAIN_SIDE();
     symbols.time++;
-    if (symbols.config->of_time)
-        symbols.config->of_time(begin_ns, end_ns);
+    if (symbols.names->of_time)
+        symbols.names->of_time(begin_ns, end_ns);
 }
 
 static struct resolved *keep(const struct gt_frame *found, int n, uint64_t pc, uint32_t epoch)
@@ -91,7 +94,7 @@ static struct resolved *keep(const struct gt_frame *found, int n, uint64_t pc, u
 static struct resolved *find(struct resolved *r, uint64_t pc, uint32_t epoch)
 {
     enum { TIMES = 8 };
-    bool (*same)(uint64_t, uint32_t, uint32_t) = symbols.config->same;
+    bool (*same)(uint64_t, uint32_t, uint32_t) = symbols.names->same;
     for (int others = 0; r && others < TIMES; r = r->next) {
         if (r->pc != pc || (r->time && r->time != symbols.time))
             continue;
@@ -136,7 +139,7 @@ static struct resolved *resolve(const struct gt_stack *s, uint32_t index)
     struct resolved **bucket = bucket_of(pc), *r = find(*bucket, pc, gt_stack_epoch(s));
     if (r)
         return r;
-    int n = symbols.config->resolve(s, index, found, INLINES_MAX);
+    int n = symbols.names->resolve(s, index, found, INLINES_MAX);
     r = found[0].passing ? find_again(*bucket, pc, found) : NULL;
     if (r)
         return r;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "encoder/drain/ring.h"
+#include "encoder/file/kept_generation.h"
 
 /* Begins a new file; the output is open. */
 void gt_v1_open(void);
