@@ -79,7 +79,7 @@ void gt_drain_open(const struct gt_drain_config *config)
 {
     gt_lock(&drain.side, GT_RANK_SIDE);
     drain.config = *config;
-    gt_account_init(config->usage, config->halts, gt_drain_is_threaded);
+    gt_account_init(config->cpus.usage, config->cpus.halts, gt_drain_is_threaded);
     gt_recording_init(&drain.config, need);
     note_unattended();
     atomic_store(&drain.phase, OPEN);
@@ -122,7 +122,7 @@ static bool writes_in_vain(void)
 
 static bool is_alone(void)
 {
-    return drain.config.alone && drain.config.alone();
+    return drain.config.host.alone && drain.config.host.alone();
 }
 
 /*
@@ -147,15 +147,15 @@ static void finish(void)
 static void attend(uint64_t now)
 {
     gt_recording_attend(atomic_exchange(&drain.toggles, 0) & 1, now);
-    if (drain.config.serve)
-        drain.config.serve();
+    if (drain.config.host.serve)
+        drain.config.host.serve();
 }
 
 static int settle(void)
 {
     int error = gt_recording_settle();
-    if (!error && drain.config.hold)
-        drain.config.hold();
+    if (!error && drain.config.host.hold)
+        drain.config.host.hold();
     return error;
 }
 
@@ -249,8 +249,8 @@ static bool is_alone_at(uint64_t now)
     if (now - drain.asked_alone < ALONE_EVERY_NS / 2)
         return false;
     drain.asked_alone = now;
-    if (drain.config.look)
-        drain.config.look();
+    if (drain.config.host.look)
+        drain.config.host.look();
     return is_alone();
 }
 
@@ -272,7 +272,7 @@ void gt_drain_run(void)
         gt_urgent_give_back();
         gt_buffers_reserve();
         if (atomic_exchange(&drain.sample, 0))
-            drain.config.sample();
+            drain.config.host.sample();
         uint64_t now = gt_clock_monotonic_raw();
         attend(now);
         if (!serve_request() && !gt_recording_advance(now)) {

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /*
- * From here on writers can be entered; recording begins, unless config->manual or a delay is set.
+ * From here on writers can be entered; recording begins, unless config->times say otherwise.
  */
 void gt_drain_open(const struct gt_drain_config *config);
 

@@ -194,10 +194,10 @@ static void note_whole(uint32_t gen, const char *path)
 
 void gt_live_open(const struct gt_drain_config *config, size_t memory, uint32_t past)
 {
-    int fd = create_somewhere(config->path, config->live);
+    int fd = create_somewhere(config->file.path, config->memory.live);
     int error = fd < 0 ? fd
-                       : gt_box_open(fd, gt_live_layout(config->leaves), TABLES, memory + BEYOND,
-                                     config->ring_bytes);
+                       : gt_box_open(fd, gt_live_layout(config->memory.leaves), TABLES,
+                                     memory + BEYOND, config->memory.ring_bytes);
     if (error) {
         if (fd >= 0)
             gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
@@ -209,11 +209,11 @@ void gt_live_open(const struct gt_drain_config *config, size_t memory, uint32_t 
     struct gt_live *l = live();
     l->pid = (uint64_t)gt_syscall(SYS_getpid);
     strcpy(l->format, gt_format->name);
-    l->sched = config->sched;
+    l->sched = config->cpu.sched;
     l->origin = gt_origin_here();
     gt_setup_here(l->setup);
     l->hz = gt_clock_units(1000000000);
-    note_whole(past, config->path);
+    note_whole(past, config->file.path);
     gt_era_begin(); /* new entries are in the box */
 }
 

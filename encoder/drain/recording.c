@@ -75,7 +75,7 @@ bool gt_recording_is_unreported(void)
 
 static bool in_ring(void)
 {
-    return recording.config->ring_bytes != 0;
+    return recording.config->memory.ring_bytes != 0;
 }
 
 /* Its file ----------------------------------------------------------------------------------- */
@@ -84,11 +84,11 @@ static bool in_ring(void)
 static bool name_file(const char *path)
 {
     const char *name = recording.path;
-    gt_output_spare(path ? 0 : recording.config->spares);
+    gt_output_spare(path ? 0 : recording.config->file.spares);
     if (path)
         name = strcpy(path_given, path);
-    else if (recording.config->next_path)
-        name = recording.config->next_path();
+    else if (recording.config->host.next_path)
+        name = recording.config->host.next_path();
     recording.path = name ? name : recording.path;
     return name;
 }
@@ -124,7 +124,7 @@ static void close_file(void)
 static int open_file(bool fresh)
 {
     recording.opened = true;
-    gt_output_set_limit(recording.config->max_size);
+    gt_output_set_limit(recording.config->file.max_size);
     int error = gt_output_open(recording.path, fresh);
     begin_file();
     return error;
@@ -264,8 +264,8 @@ static void rotate(uint64_t now)
         return;
     close_file();
     recording.opened = false;
-    if (recording.config->rotated)
-        recording.config->rotated();
+    if (recording.config->host.rotated)
+        recording.config->host.rotated();
     next_generation(false);
 }
 
@@ -281,7 +281,7 @@ static bool wait_in_memory(void)
 /* The most bytes that the flight recorder can keep, in memory and in its file. */
 static uint64_t kept_at_most(void)
 {
-    uint64_t file = recording.config->max_size, ring = recording.config->ring_bytes;
+    uint64_t file = recording.config->file.max_size, ring = recording.config->memory.ring_bytes;
     return file && file < ring ? file : ring;
 }
 
@@ -301,7 +301,7 @@ static bool memory_full(void)
  */
 static bool file_full(void)
 {
-    uint64_t limit = recording.config->max_size;
+    uint64_t limit = recording.config->file.max_size;
     return limit && gt_output_uncommitted() >= limit / 16;
 }
 
@@ -411,7 +411,8 @@ static void begin(void)
     recording.start_ns = gt_clock_monotonic_raw();
     recording.deadline = 0;
     recording.length = SECOND_GENERATION_NS;
-    recording.stop_at = config->duration_ns ? recording.start_ns + config->duration_ns : 0;
+    recording.stop_at =
+        config->times.duration_ns ? recording.start_ns + config->times.duration_ns : 0;
     recording.events_before = gt_generation_events();
     recording.stats_before = gt_buffers_stats();
     recording.lost_before = gt_lost_count();
@@ -422,7 +423,7 @@ static void begin(void)
     gt_account_open();
     gt_sched_open();
     if (in_ring())
-        gt_ring_open(config->ring_bytes, config->ring_ns);
+        gt_ring_open(config->memory.ring_bytes, config->memory.ring_ns);
 }
 
 static void end(enum gt_successor next)
@@ -458,8 +459,8 @@ int gt_recording_start(void)
     begin();
     gt_live_commit(atomic_load(&gt_gen.current), recording.path);
     gt_generation_begin();
-    if (recording.config->started)
-        recording.config->started();
+    if (recording.config->host.started)
+        recording.config->host.started();
     if (in_ring())
         return 0;
     next_generation(false); /* creates the file */
@@ -476,7 +477,7 @@ int gt_recording_stop(void)
     if (!recording.on)
         return -EALREADY;
     end(GT_SUCCESSOR_MUTE);
-    recording.unreported = !recording.config->stopped || !recording.config->stopped();
+    recording.unreported = !recording.config->host.stopped || !recording.config->host.stopped();
     return recording.error;
 }
 
@@ -497,7 +498,7 @@ bool gt_recording_end_samples(void)
     bool apart = recording.on && recording.samples_apart;
     recording.samples_apart = false;
     if (apart)
-        gt_watch_sample(recording.config->cpu_hz);
+        gt_watch_sample(recording.config->cpu.hz);
     return apart;
 }
 
@@ -577,34 +578,35 @@ static void open_box(const struct gt_drain_config *config)
 
 void gt_recording_init(const struct gt_drain_config *config, void (*need)(void))
 {
-    bool waits = config->manual || config->delay_ns;
+    bool waits = config->times.manual || config->times.delay_ns;
     recording.config = config;
-    gt_output_spare(config->spares);
-    recording.path = config->path;
-    gt_format = config->format;
-    gt_rotation_init(&config->rotation);
-    gt_origin_open(config->program);
-    gt_setup_open(config->setup);
-    if (config->live)
+    gt_output_spare(config->file.spares);
+    recording.path = config->file.path;
+    gt_format = config->file.format;
+    gt_rotation_init(&config->file.rotation);
+    gt_origin_open(config->file.program);
+    gt_setup_open(config->file.setup);
+    if (config->memory.live)
         open_box(config);
     gt_buffers_reserve();
-    gt_frames_init(config->names, config->names_later);
-    gt_held_init(config->lock, config->function, config->at_end);
-    gt_ev_is_taken = config->is_taken;
-    gt_ev_is_asleep = config->is_asleep;
-    gt_copies_init(config->walk);
-    gt_watch_init(&(struct gt_watch_config){
-        .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},
-        .hz = config->cpu_hz,
-        .by_copy = config->by_copy,
-        .by_timers = config->by_timers,
-        .may_watch = config->may_watch});
+    gt_frames_init(&config->names, config->file.names_later);
+    gt_held_init(&config->texts);
+    gt_ev_is_taken = config->waits.is_taken;
+    gt_ev_is_asleep = config->waits.is_asleep;
+    gt_copies_init(config->cpu.copies ? config->cpus.walk : NULL);
+    gt_watch_init(&(struct gt_watch_config){.switches = config->cpu.sched
+                                                            ? gt_sched_init(config->cpus.where)
+                                                            : (struct gt_watch_switches){0},
+                                            .hz = config->cpu.hz,
+                                            .by_copy = config->cpus.by_copy,
+                                            .by_timers = config->cpus.by_timers,
+                                            .may_watch = config->cpus.may_watch});
     gt_generation_init(waits);
     gt_renewal_init(config, need);
     if (!waits)
         begin();
-    else if (config->delay_ns)
-        recording.start_at = gt_clock_monotonic_raw() + config->delay_ns;
+    else if (config->times.delay_ns)
+        recording.start_at = gt_clock_monotonic_raw() + config->times.delay_ns;
 }
 
 void gt_recording_finish(void)

@@ -10,7 +10,7 @@
 #include "encoder/base/era.h"
 #include "encoder/file/v1/elf.h"
 
-/* An era's share of config->memory is 1/SHARES of it, within these limits. */
+/* An era's share of config->memory.tables is 1/SHARES of it, within these limits. */
 #define SHARES 16
 #define SHARE_MIN ((size_t)512 << 10)
 #define SHARE_MAX ((size_t)16 << 20)
@@ -23,7 +23,7 @@
 #define PAUSE_MAX_NS 1000000000
 
 static struct {
-    const struct gt_drain_config *config;
+    const struct gt_drain_renewal *process; /* NULL: nothing is renewed */
     void (*need)(void);
     struct gt_era *old;    /* the era to be given back; NULL: none */
     _Atomic uint32_t step; /* its step, see renewal.h; 0: none */
@@ -45,17 +45,17 @@ static void crowded(void)
  */
 static bool is_named_at_the_end(const struct gt_drain_config *config)
 {
-    return gt_v1_global_order(config->format) && !config->ring_bytes;
+    return gt_v1_global_order(config->file.format) && !config->memory.ring_bytes;
 }
 
 void gt_renewal_init(const struct gt_drain_config *config, void (*need)(void))
 {
-    size_t share = config->memory / SHARES;
+    size_t share = config->memory.tables / SHARES;
     share = share < SHARE_MIN ? SHARE_MIN : share > SHARE_MAX ? SHARE_MAX : share;
-    renewal.config = config;
+    renewal.process = config->renewal.inside ? &config->renewal : NULL;
     renewal.need = need;
     renewal.pause_ns = PAUSE_NS;
-    gt_era_set_share(config->inside && !is_named_at_the_end(config) ? share : 0, crowded);
+    gt_era_set_share(renewal.process && !is_named_at_the_end(config) ? share : 0, crowded);
 }
 
 bool gt_renewal_is_under_way(void)
@@ -73,8 +73,8 @@ static void begin(void)
     struct gt_era *old = gt_era_now();
     if (!gt_era_begin())
         return;
-    renewal.config->aged(); /* after gt_era_begin: a thread that sees the epoch sees the new era */
-    gt_frames_forget();     /* their strings are of older eras */
+    renewal.process->aged(); /* after gt_era_begin: a thread that sees the epoch sees the new era */
+    gt_frames_forget();      /* their strings are of older eras */
     renewal.old = old;
     renewal.step = 1;
     renewal.mark++;
@@ -82,14 +82,14 @@ static void begin(void)
 
 void gt_renewal_before_switch(void)
 {
-    if (!renewal.config || !renewal.config->inside)
+    if (!renewal.process)
         return;
     uint64_t pause = PAUSE_NS;
     renewal.at_ns = gt_clock_monotonic_raw();
     if (renewal.step == 0) {
         if (gt_era_is_crowded())
             begin();
-    } else if (gt_switch_all_outside(renewal.mark, renewal.config->inside)) {
+    } else if (gt_switch_all_outside(renewal.mark, renewal.process->inside)) {
         renewal.mark++;
         renewal.over = ++renewal.step == 3;
     } else {
@@ -110,13 +110,13 @@ void gt_renewal_after_generation(uint32_t kept_from)
     }
     gt_era_release(kept_from);
     if (over)
-        renewal.config->forget();
+        renewal.process->forget();
 }
 
 /* The child's own thread may be in the middle of a hook, so it must be seen outside once more. */
 void gt_renewal_after_fork(void)
 {
-    renewal.config = NULL;
+    renewal.process = NULL;
     renewal.over = false;
     if (renewal.old && renewal.old->used_up)
         renewal.old = NULL;

@@ -34,8 +34,7 @@
 #include "drain_config.h"
 
 /*
- * The members from config->memory to ->forget say how. Without them nothing is renewed. need: see
- * gt_recording_init.
+ * config->renewal says how, if at all. need: see gt_recording_init.
  */
 void gt_renewal_init(const struct gt_drain_config *config, void (*need)(void));
 

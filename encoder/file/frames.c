@@ -46,8 +46,7 @@ static struct {
 
 void gt_frames_init(const struct gt_frame_names *names, bool later)
 {
-    static const struct gt_frame_names none;
-    symbols.names = names ? names : &none;
+    symbols.names = names;
     symbols.later = later;
 }
 

@@ -51,7 +51,7 @@ struct gt_named_frame {
     uint32_t routine; /* v1/tables.c, Go 1.5's format: trace in which a goroutine began here */
 };
 
-/* From here on `names`, valid for ever or NULL, is asked. later: the reader of the file looks names
+/* From here on `names`, valid for ever, is asked. later: the reader of the file looks names
  * up. */
 void gt_frames_init(const struct gt_frame_names *names, bool later);
 

@@ -161,15 +161,11 @@ struct gt_string *gt_held_hold(struct gt_writer *w, const struct gt_lock_in_use 
 
 /* Texts --------------------------------------------------------------------------------------- */
 
-static gt_lock_name_fn *lock_at;
-static gt_place_fn *function_at;
-static void (*tell_all)(gt_tell_fn *tell);
+static const struct gt_held_texts none, *texts = &none;
 
-void gt_held_init(gt_lock_name_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *))
+void gt_held_init(const struct gt_held_texts *of_process)
 {
-    lock_at = lock;
-    function_at = function;
-    tell_all = at_end;
+    texts = of_process;
 }
 
 static void (*put_text_at_end)(uint64_t id, const char *text, uint32_t len);
@@ -182,13 +178,14 @@ static void tell_at_end(const char *text, uint32_t len)
 void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len))
 {
     put_text_at_end = put;
-    if (tell_all)
-        tell_all(tell_at_end);
+    if (texts->at_end)
+        texts->at_end(tell_at_end);
 }
 
 static void put_function(struct gt_strbuf *t, const char *before, const struct gt_held_key *key)
 {
-    const char *name = key->routine && function_at ? function_at(key->routine, key->epoch) : NULL;
+    const char *name =
+        key->routine && texts->function ? texts->function(key->routine, key->epoch) : NULL;
     if (!name)
         return;
     gt_strbuf_add(t, before);
@@ -221,7 +218,7 @@ static uint32_t put_text(const struct gt_held_key *key, const char **text)
         gt_strbuf_add(&t, "readers, ");
     else if (key->holder && key->holder < GT_HOLDER_READERS)
         put_holder(&t, key);
-    gt_strbuf_add(&t, lock_at ? lock_at(key->lock, key->epoch, key->shared) : "?");
+    gt_strbuf_add(&t, texts->lock ? texts->lock(key->lock, key->epoch, key->shared) : "?");
     if (key->holder == GT_HOLDER_SELF)
         put_function(&t, ", taken in ", key);
     *text = buf;

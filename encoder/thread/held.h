@@ -66,7 +66,12 @@ typedef void gt_tell_fn(const char *text, uint32_t len);
  */
 typedef const char *gt_lock_name_fn(uint64_t address, uint32_t epoch, bool shared);
 typedef const char *gt_place_fn(uint64_t address, uint32_t epoch);
-void gt_held_init(gt_lock_name_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *));
+struct gt_held_texts { /* NULL: none */
+    gt_lock_name_fn *lock;
+    gt_place_fn *function;
+    void (*at_end)(gt_tell_fn *tell); /* tells the texts of a trace's end */
+};
+void gt_held_init(const struct gt_held_texts *texts); /* valid for ever */
 
 /* Calls put for each text that `at_end` wants at the end of a trace, with a number for a string. */
 void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len));

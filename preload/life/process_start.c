@@ -84,9 +84,6 @@ static void go_on(void)
     gt_brief_forget_told();
 }
 
-static const struct gt_frame_names names = {
-    .resolve = gt_names_resolve, .of_time = gt_names_of_time, .same = gt_names_same_code};
-
 static void tell_at_end(gt_tell_fn *tell)
 {
     uint32_t caller = atomic_load(&gt_process.execs);
@@ -98,6 +95,31 @@ static void tell_at_end(gt_tell_fn *tell)
     if (caller)
         tell(text, (uint32_t)snprintf(text, sizeof text, GT_EXEC "%u ", caller));
 }
+
+static const struct gt_drain_host host = {.next_path = next_path,
+                                          .started = restart,
+                                          .rotated = go_on,
+                                          .stopped = gt_report_stopped,
+                                          .serve = gt_control_serve,
+                                          .hold = gt_names_hold,
+                                          .sample = gt_heap_sample_goal,
+                                          .look = gt_hang_look,
+                                          .alone = gt_drain_thread_is_last};
+static const struct gt_frame_names names = {
+    .resolve = gt_names_resolve, .of_time = gt_names_of_time, .same = gt_names_same_code};
+static const struct gt_held_texts texts = {
+    .lock = gt_names_lock, .function = gt_names_function, .at_end = tell_at_end};
+static const struct gt_drain_waits waits = {.is_taken = gt_wait_is_taken,
+                                            .is_asleep = gt_wait_is_asleep};
+static const struct gt_drain_cpus cpus = {.usage = gt_usage_read,
+                                          .halts = gt_usage_halts,
+                                          .where = gt_usage_where,
+                                          .may_watch = gt_usage_is_apart,
+                                          .walk = gt_sampler_walk,
+                                          .by_copy = gt_sampler_by_copy,
+                                          .by_timers = gt_sampler_switch};
+static const struct gt_drain_renewal renewal = {
+    .inside = is_inside, .aged = gt_modules_age, .forget = gt_names_forget};
 
 /* Whether the caller is the thread that loads us to attach. */
 static bool attach_is_under_way(void)
@@ -123,50 +145,28 @@ static void start_recording(bool manual)
     if (!attach_is_under_way())
         gt_fatal_init(gt_process_crash);
     gt_buffers_set_limit(gt_options.max_mem);
-    gt_drain_open(&(struct gt_drain_config){.path = process_path,
-                                            .next_path = next_path,
-                                            .max_size = gt_options.max_size,
-                                            .spares = gt_descent_since(),
-                                            .format = gt_options.format,
-                                            .manual = manual,
-                                            .delay_ns = gt_options.delay,
-                                            .duration_ns = gt_options.duration,
-                                            .ring_bytes = gt_options.ring_bytes,
-                                            .ring_ns = gt_options.ring_time,
-                                            .rotation = gt_options.rotation,
-                                            .live = gt_options.boxed ? gt_options.live : NULL,
-                                            .leaves = gt_options.boxed ? gt_real_names() : 0,
-                                            .program = gt_options_program(),
-                                            .setup = gt_options_setup(),
-                                            .memory = gt_options.ring_bytes ? gt_options.ring_bytes
-                                                                            : gt_options.max_mem,
-                                            .started = restart,
-                                            .rotated = go_on,
-                                            .stopped = gt_report_stopped,
-                                            .serve = gt_control_serve,
-                                            .names = &names,
-                                            .names_later = gt_options.names_later,
-                                            .lock = gt_names_lock,
-                                            .function = gt_names_function,
-                                            .at_end = tell_at_end,
-                                            .hold = gt_names_hold,
-                                            .inside = is_inside,
-                                            .aged = gt_modules_age,
-                                            .forget = gt_names_forget,
-                                            .usage = gt_usage_read,
-                                            .halts = gt_usage_halts,
-                                            .may_watch = gt_usage_is_apart,
-                                            .cpu_hz = gt_sampler_hz(),
-                                            .walk = gt_python_runs ? NULL : gt_sampler_walk,
-                                            .by_copy = gt_sampler_by_copy,
-                                            .by_timers = gt_sampler_switch,
-                                            .sched = gt_options.sched,
-                                            .where = gt_usage_where,
-                                            .is_taken = gt_wait_is_taken,
-                                            .is_asleep = gt_wait_is_asleep,
-                                            .sample = gt_heap_sample_goal,
-                                            .look = gt_hang_look,
-                                            .alone = gt_drain_thread_is_last});
+    gt_drain_open(&(struct gt_drain_config){
+        .file = {.path = process_path,
+                 .format = gt_options.format,
+                 .max_size = gt_options.max_size,
+                 .spares = gt_descent_since(),
+                 .rotation = gt_options.rotation,
+                 .program = gt_options_program(),
+                 .setup = gt_options_setup(),
+                 .names_later = gt_options.names_later},
+        .times = {manual, gt_options.delay, gt_options.duration},
+        .memory = {.ring_bytes = gt_options.ring_bytes,
+                   .ring_ns = gt_options.ring_time,
+                   .tables = gt_options.ring_bytes ? gt_options.ring_bytes : gt_options.max_mem,
+                   .live = gt_options.boxed ? gt_options.live : NULL,
+                   .leaves = gt_options.boxed ? gt_real_names() : 0},
+        .cpu = {gt_sampler_hz(), .copies = !gt_python_runs, .sched = gt_options.sched},
+        .host = host,
+        .names = names,
+        .texts = texts,
+        .waits = waits,
+        .cpus = cpus,
+        .renewal = renewal});
     gt_modules_box();
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();

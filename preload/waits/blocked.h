@@ -36,6 +36,6 @@ struct gt_blocked *gt_blocked_now(size_t *n);
 
 /*
  * Writes all waits as strings for the end of a trace, so that readers know how the program ended.
- * See struct gt_drain_config.
+ * See struct gt_held_texts.
  */
 void gt_blocked_tell(gt_tell_fn *tell);

@@ -82,7 +82,6 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
                               .module = i == n - 1 && pc % 2 ? "a note that no event uses" : NULL};
     return n;
 }
-static const struct gt_frame_names frame_names = {.resolve = resolve};
 
 static struct gt_stack *some_stack(void)
 {
@@ -333,13 +332,11 @@ static void play(const struct gt_format *format, const char *path)
     gt_clock.rough_hz = gt_clock.hz;
     switches = one_in(2);
     kernel_begin(number);
-    gt_drain_open(&(struct gt_drain_config){.path = path,
-                                            .format = format,
-                                            .names = &frame_names,
-                                            .usage = kernel_usage,
-                                            .sched = switches,
-                                            .may_watch = kernel_may_watch,
-                                            .where = kernel_where});
+    gt_drain_open(&(struct gt_drain_config){
+        .file = {path, format},
+        .cpu = {.sched = switches},
+        .names = {resolve},
+        .cpus = {.usage = kernel_usage, .may_watch = kernel_may_watch, .where = kernel_where}});
     threads = 1 + (unsigned)number(THREADS_MAX);
     for (unsigned i = 0; i < threads; i++)
         gt_writer_register(&thread[i].w);

@@ -147,11 +147,10 @@ static const char *next_path(void)
 static void open_drain(const char *format, bool manual)
 {
     gt_clock_init();
-    gt_drain_open(&(struct gt_drain_config){.path = path,
-                                            .next_path = next_path,
-                                            .manual = manual,
-                                            .format = gt_format_find(format),
-                                            .usage = read_usage});
+    gt_drain_open(&(struct gt_drain_config){.file = {path, gt_format_find(format)},
+                                            .times = {.manual = manual},
+                                            .host = {.next_path = next_path},
+                                            .cpus = {.usage = read_usage}});
 }
 
 static void command(enum gt_drain_command what)

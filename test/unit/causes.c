@@ -40,7 +40,6 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     *out = (struct gt_frame){.func = "fn", .file = "f.c", .line = 7};
     return 1;
 }
-static const struct gt_frame_names names = {.resolve = resolve};
 
 static uint64_t number(uint64_t below)
 {
@@ -111,8 +110,8 @@ static void record(const char *format, const char *path)
     memset(writer, 0, sizeof writer);
     gt_clock_read = skewed_clock;
     gt_clock = (struct gt_clock){.hardware = false, .hz = 187654321, .rough_hz = 187654321};
-    gt_drain_open(
-        &(struct gt_drain_config){.path = path, .format = gt_format_find(format), .names = &names});
+    gt_drain_open(&(struct gt_drain_config){
+        .file = {.path = path, .format = gt_format_find(format)}, .names = {resolve}});
     struct gt_stack *stack = gt_stacks_get(&pc, 1, 1);
     begin_all(stack);
     for (int i = 0; i < TURNS; i++) {

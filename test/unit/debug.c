@@ -114,8 +114,8 @@ static const struct {
 static void start(void)
 {
     gt_clock_init();
-    gt_drain_open(
-        &(struct gt_drain_config){.path = "/dev/null", .format = gt_format_find("go1.23")});
+    gt_drain_open(&(struct gt_drain_config){
+        .file = {.path = "/dev/null", .format = gt_format_find("go1.23")}});
     gt_writer_register(&w);
     gt_writer_register(&other);
     for (int i = 0; i < 2; i++) {

@@ -45,7 +45,6 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     *out = (struct gt_frame){.func = name, .file = "f.c"};
     return 1;
 }
-static const struct gt_frame_names names = {.resolve = resolve};
 
 static struct gt_stack *stack_of(uint64_t n)
 {
@@ -91,13 +90,10 @@ static void renew(void)
 
 static void begin(const char *path, const char *format, uint64_t ring)
 {
-    gt_drain_open(&(struct gt_drain_config){.path = path,
-                                            .format = gt_format_find(format),
-                                            .ring_bytes = ring,
-                                            .names = &names,
-                                            .inside = is_inside,
-                                            .aged = age,
-                                            .forget = forget});
+    gt_drain_open(&(struct gt_drain_config){.file = {path, gt_format_find(format)},
+                                            .memory = {.ring_bytes = ring},
+                                            .names = {resolve},
+                                            .renewal = {is_inside, age, forget}});
     gt_era_set_share(SHARE, NULL);
     memset(&w, 0, sizeof w);
     w.g.id = 1;

@@ -37,7 +37,6 @@ static int scene_resolve(const struct gt_stack *s, uint32_t index, struct gt_fra
     *out = (struct gt_frame){.func = "fn", .file = "f.c", .line = 7};
     return 1;
 }
-static const struct gt_frame_names scene_names = {.resolve = scene_resolve};
 
 static void at(struct gt_writer *w, uint64_t units)
 {
@@ -111,7 +110,8 @@ static void scene_write(const char *path, const char *format)
     gt_clock_read = scene_clock;
     gt_clock = (struct gt_clock){.hardware = false, .base = scene_ns, .mono0 = scene_ns};
     gt_drain_open(&(struct gt_drain_config){
-        .path = path, .program = "scene", .format = gt_format_find(format), .names = &scene_names});
+        .file = {.path = path, .format = gt_format_find(format), .program = "scene"},
+        .names = {scene_resolve}});
     gt_writer_register(&a);
     gt_writer_register(&b);
     scene_play(&a, &b);

@@ -44,7 +44,6 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     *out = (struct gt_frame){.func = name, .file = "stress.c", .line = index};
     return 1;
 }
-static const struct gt_frame_names names = {.resolve = resolve};
 
 static bool is_inside(const struct gt_writer *w)
 {
@@ -232,13 +231,10 @@ int main(int argc, char **argv)
     if (argc <= 3)
         close(mkstemp(temporary));
     gt_clock_init();
-    gt_drain_open(
-        &(struct gt_drain_config){.path = path,
-                                  .format = gt_format_find(argc > 2 ? argv[2] : GT_FORMAT_DEFAULT),
-                                  .names = &names,
-                                  .inside = is_inside,
-                                  .aged = age,
-                                  .forget = forget});
+    gt_drain_open(&(struct gt_drain_config){
+        .file = {path, gt_format_find(argc > 2 ? argv[2] : GT_FORMAT_DEFAULT)},
+        .names = {resolve},
+        .renewal = {is_inside, age, forget}});
     bool kept = gt_v1_global_order(gt_format); /* see renewal.c */
     gt_era_set_share(kept ? 0 : SHARE, NULL);
     gt_drain_set_threaded();

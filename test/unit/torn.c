@@ -39,7 +39,6 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     *out = (struct gt_frame){.func = "fn", .file = "f.c", .line = 7};
     return 1;
 }
-static const struct gt_frame_names names = {.resolve = resolve};
 
 /* The time of the last event. */
 static uint64_t check_events(const uint8_t *p, const uint8_t *end, uint64_t ts)
@@ -124,7 +123,7 @@ int main(void)
     gt_clock_read = clock_of_ours;
     gt_clock = (struct gt_clock){.hardware = false, .hz = 187654321, .rough_hz = 187654321};
     gt_drain_open(&(struct gt_drain_config){
-        .path = "/dev/null", .format = gt_format_find("go1.23"), .names = &names});
+        .file = {.path = "/dev/null", .format = gt_format_find("go1.23")}, .names = {resolve}});
     struct gt_stack *stack = gt_stacks_get(&pc, 1, 1);
     writer.g.id = 1;
     writer.m = 100;

@@ -242,10 +242,12 @@ static void use_setup(const struct gt_live *live)
 static void begin(struct gt_boxed *b, const char *output)
 {
     static const struct gt_frame_names names = {.resolve = gt_recovered_resolve};
+    static const struct gt_held_texts texts = {.lock = gt_recovered_lock,
+                                               .function = gt_recovered_function};
     gt_format = b->format;
     set_clock(b);
     gt_frames_init(&names, false);
-    gt_held_init(gt_recovered_lock, gt_recovered_function, NULL);
+    gt_held_init(&texts);
     gt_origin_use(&b->live->origin);
     use_setup(b->live);
     gt_v1_set_cpus(b->live->begun->procs);

@@ -369,12 +369,13 @@ void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint6
 void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t from)
 {
     static const struct gt_frame_names names = {.resolve = resolve};
+    static const struct gt_held_texts texts = {.at_end = tell_at_end};
     gt_format = format;
     gt_origin_use(NULL);
     gt_clock_use_ns();
     gt_merge_be_lenient();
     gt_frames_init(&names, false);
-    gt_held_init(NULL, NULL, tell_at_end);
+    gt_held_init(&texts);
     atomic_store(&gt_gen.from, from);
     if (gt_output_open(path, false) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(-gt_output_commit()));
