@@ -1,20 +1,23 @@
-/* Allocation for readers, which end the program if there is no memory. */
+/* Allocation for readers and commands, neither of which can go on without memory. */
 #pragma once
 
 #include "encoder/base/memo.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns p, which malloc, calloc or realloc returned. Ends the program if there was no memory. */
+/*
+ * Called when there is no memory. Does not return: the program says so and ends. Each program that
+ * reads sets its own function first; abort(3) stands there until then.
+ */
+extern void (*gt_reader_no_memory)(void) __attribute__((noreturn));
+
+/* Returns p, which malloc, calloc or realloc returned. Does not return if there was no memory. */
 static inline void *gt_need(void *p)
 {
-    if (!p) {
-        fputs("gotrace: no memory\n", stderr);
-        exit(EXIT_FAILURE);
-    }
+    if (!p)
+        gt_reader_no_memory();
     return p;
 }
 

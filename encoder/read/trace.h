@@ -1,6 +1,9 @@
 /*
  * Reads a trace file. Reports its events in causal order and in the terms of v2, whatever the
  * file's format, with the names that they refer to. Incomplete parts are left out and counted.
+ *
+ * Readers print nothing, and never end the program but where there is no memory: then they call
+ * gt_reader_no_memory (need.h), which does.
  */
 #pragma once
 

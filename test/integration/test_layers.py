@@ -205,6 +205,13 @@ def test_our_code_calls_no_hook(table):
     assert called == {"longjmp": "elfutils"}  # where gt_symbolize_jump points until libc's own is known
 
 
+def test_readers_neither_print_nor_end_the_program(table):
+    """Without memory they call gt_reader_no_memory."""
+    needs = {name for path, symbols in table.items() if room(path) == "encoder/read" for name, kind in symbols if kind == "U"}
+    assert "malloc" in needs
+    assert not needs & {"exit", "_exit", "stdout", "stderr", "printf", "puts", "perror", "write"}
+
+
 def test_static_thread_local_storage():
     """glibc has about 1,700 bytes of it for the library and all plugins that need it."""
     headers = proc.run(["readelf", "-lW", LIBRARY]).ok().stdout

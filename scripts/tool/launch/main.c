@@ -7,6 +7,8 @@
 #include "scripts/tool/shrunk.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/read/need.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,8 +152,14 @@ static void close_output(void)
     }
 }
 
+static _Noreturn void no_memory(void)
+{
+    gt_fail(GT_EXIT_FAILED, "no memory");
+}
+
 int main(int argc, char **argv)
 {
+    gt_reader_no_memory = no_memory;
     atexit(close_output); /* some commands call exit */
     gt_shrunk_watch();
     gt_help_all = print_help;
