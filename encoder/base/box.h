@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include "push.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,10 +91,7 @@ static inline void gt_box_push(enum gt_box_root root, const void *p, uint64_t *n
 {
     if (!gt_box)
         return;
-    *next = atomic_load_explicit(&gt_box->root[root], memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&gt_box->root[root], next, (uintptr_t)p,
-                                                  memory_order_release, memory_order_relaxed))
-        ;
+    GT_PUSH(&gt_box->root[root], (uintptr_t)p, next);
 }
 
 /*

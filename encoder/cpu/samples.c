@@ -5,6 +5,7 @@
 #include "encoder/thread/stacks.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/push.h"
 
 #include <string.h>
 
@@ -29,9 +30,7 @@ static struct gt_sample_ring *new_ring(uint32_t size)
     if (!ring)
         return NULL;
     ring->size = size;
-    ring->next = atomic_load(&rings);
-    while (!atomic_compare_exchange_weak(&rings, &ring->next, ring))
-        ;
+    GT_PUSH(&rings, ring, &ring->next);
     return ring;
 }
 

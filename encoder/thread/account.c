@@ -4,6 +4,7 @@
 #include "writer.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/push.h"
 
 #include <string.h>
 
@@ -85,10 +86,7 @@ static struct gt_account *make(void)
         atomic_fetch_sub(&accounts.n, 1);
         return NULL;
     }
-    a->next = atomic_load_explicit(&accounts.all, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&accounts.all, &a->next, a, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(&accounts.all, a, &a->next);
     return a;
 }
 

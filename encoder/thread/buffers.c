@@ -5,6 +5,7 @@
 #include "encoder/base/box.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/push.h"
 #include "encoder/base/urgent.h"
 
 /*
@@ -336,11 +337,8 @@ void gt_buffers_push(struct gt_buf *buf)
     bool worth = buf->used > GT_BUF_WORTH; /* read before the buffer is queued */
     size_t bytes = taken_by(buf);
     size_t before = atomic_fetch_add_explicit(&gt_buffers_queued, bytes, memory_order_relaxed);
-    buf->next = atomic_load_explicit(queue, memory_order_relaxed);
     /* release: pairs with gt_buffers_take */
-    while (!atomic_compare_exchange_weak_explicit(queue, &buf->next, buf, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(queue, buf, &buf->next);
     if (worth || before / KICK_BYTES != (before + bytes) / KICK_BYTES)
         gt_buffers_kick();
     errno = saved;

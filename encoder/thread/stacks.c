@@ -1,6 +1,8 @@
 /* See stacks.h. */
 #include "stacks.h"
 
+#include "encoder/base/push.h"
+
 #include <string.h>
 
 #define BUCKET_SHIFT 50 /* of hashes, to GT_ERA_STACKS buckets */
@@ -45,11 +47,8 @@ static void insert(struct gt_era *era, struct gt_stack *s)
     s->era = era->number;
     atomic_store_explicit(&era->any_of[(s->hash >> BUCKET_SHIFT) / GT_ERA_STACKS_PART], true,
                           memory_order_relaxed);
-    s->next = atomic_load_explicit(bucket, memory_order_relaxed);
     /* release: pairs with the acquire loads of lookups and of each_of. */
-    while (!atomic_compare_exchange_weak_explicit(bucket, &s->next, s, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(bucket, s, &s->next);
 }
 
 struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)

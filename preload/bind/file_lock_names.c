@@ -3,6 +3,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/push.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/format/format.h"
 #include "encoder/format/lock_texts.h"
@@ -33,7 +34,7 @@ void gt_file_lock_names_forbid(void)
 
 static const char *find(const char *text)
 {
-    /* acquire: pairs with the exchange in add. */
+    /* acquire: pairs with the push in add. */
     for (struct name *n = atomic_load_explicit(&all, memory_order_acquire); n; n = n->next) {
         if (strcmp(n->text, text) == 0)
             return n->text;
@@ -50,9 +51,7 @@ static const char *add(const char *text)
     if (!fresh)
         return NULL;
     memcpy(fresh->text, text, size);
-    fresh->next = atomic_load(&all);
-    while (!atomic_compare_exchange_weak(&all, &fresh->next, fresh))
-        ;
+    GT_PUSH(&all, fresh, &fresh->next);
     return fresh->text;
 }
 

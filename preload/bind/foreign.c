@@ -4,6 +4,7 @@
 #include "elf_bind.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/push.h"
 #include "encoder/base/sparse.h"
 #include "symbolize/elf/elf_names.h"
 
@@ -192,11 +193,8 @@ static struct gt_foreign_user *keep(struct gt_foreign *lib, const struct gt_fore
         u = u->next;
     if (u || !(u = gt_arena_copy(&arena, met, bytes)))
         return u;
-    u->next = atomic_load_explicit(&lib->all, memory_order_relaxed);
     /* release: u is complete. Pairs with the acquire above. */
-    while (!atomic_compare_exchange_weak_explicit(&lib->all, &u->next, u, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(&lib->all, u, &u->next);
     return u;
 }
 

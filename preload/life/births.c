@@ -6,6 +6,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/push.h"
 #include "encoder/base/sparse.h"
 #include "encoder/format/origin.h"
 #include "encoder/thread/events.h"
@@ -308,11 +309,8 @@ static struct gt_thread *find_cloned(uint32_t tid)
 static void list_cloned(struct gt_thread *t)
 {
     gt_trail_begin(&t->trail, 0);
-    t->next = atomic_load_explicit(&threads.cloned, memory_order_relaxed);
     /* release: pairs with find_cloned */
-    while (!atomic_compare_exchange_weak_explicit(&threads.cloned, &t->next, t,
-                                                  memory_order_release, memory_order_relaxed))
-        ;
+    GT_PUSH(&threads.cloned, t, &t->next);
 }
 
 /* Makes a thread without libc state of its own appear. Nothing reports its end: it falls silent. */

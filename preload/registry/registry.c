@@ -2,6 +2,7 @@
 #include "registry.h"
 
 #include "encoder/base/fetch.h"
+#include "encoder/base/push.h"
 #include "encoder/base/sparse.h"
 #include "encoder/thread/events.h"
 
@@ -257,11 +258,8 @@ void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
     begin(w, addr, now);
     /* Counted first, because a thread that finds w may take w out at once. */
     add_to(addr, SLEEPER);
-    w->next = atomic_load_explicit(arrived, memory_order_relaxed);
     /* release: pairs with admit_locked */
-    while (!atomic_compare_exchange_weak_explicit(arrived, &w->next, w, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(arrived, w, &w->next);
 }
 
 /*

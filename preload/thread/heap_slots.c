@@ -2,6 +2,7 @@
 #include "heap_slots.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/push.h"
 
 __thread struct gt_heap_slot *gt_heap_self;
 __thread uint32_t gt_heap_late;
@@ -22,11 +23,8 @@ struct gt_heap_slot *gt_heap_slot_get(void)
     struct gt_heap_slot *s = gt_freelist_pop(&slots.free);
     if (s || !(s = gt_arena_alloc(&slots.arena, (sizeof *s + 63) & ~63ul)))
         return s;
-    s->next = atomic_load_explicit(&slots.all, memory_order_relaxed);
     /* release: pairs with the acquire of gt_heap_live */
-    while (!atomic_compare_exchange_weak_explicit(&slots.all, &s->next, s, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(&slots.all, s, &s->next);
     return s;
 }
 

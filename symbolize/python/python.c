@@ -9,6 +9,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/push.h"
 #include "encoder/base/sparse.h"
 
 enum { FUNCTIONS_MAX = 1 << 16, BUCKETS = 1 << 12, LINE_BITS = 21, CHARACTERS_MAX = 1000 };
@@ -130,10 +131,7 @@ static struct function *get(const struct gt_python_text *name, const struct gt_p
         f = f->next;
     if (f || !(f = add(name, file)))
         return f;
-    f->next = atomic_load_explicit(bucket, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(bucket, &f->next, f, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    GT_PUSH(bucket, f, &f->next);
     return f;
 }
 
