@@ -6,6 +6,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/hash.h"
 
 #include <string.h>
 
@@ -34,19 +35,11 @@ static struct {
     struct gt_arena arena; /* of reasons */
 } table = {.last_id = GT_REASONS_END - 1};
 
-static uint64_t hash_text(const char *s, size_t len)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (uint8_t)s[i]) * 0x100000001b3u;
-    return h;
-}
-
 static struct gt_string *fill(struct gt_string *s, uint32_t id, const char *text, size_t len)
 {
     if (!s)
         return NULL;
-    s->hash = hash_text(text, len);
+    s->hash = gt_hash_bytes(text, len);
     s->id = id;
     s->len = (uint32_t)len;
     memcpy(s->text, text, len);
@@ -92,7 +85,7 @@ static void seed_locked(void)
 static struct gt_string *intern_locked(const char *text, size_t len, bool of_lock)
 {
     struct gt_era *era = gt_era_now();
-    uint64_t hash = hash_text(text, len);
+    uint64_t hash = gt_hash_bytes(text, len);
     seed_locked();
     struct gt_string *s = era->strings[hash % GT_ERA_STRINGS];
     while (s && !is(s, text, len, hash, of_lock))

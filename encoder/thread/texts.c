@@ -4,6 +4,7 @@
 #include "writer.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/hash.h"
 
 #include <string.h>
 
@@ -45,10 +46,8 @@ enum { WAYS = 4 };
 
 static uint32_t place_of(const char *text, uint32_t len)
 {
-    uint32_t hash = len;
-    for (uint32_t i = 0; i < len; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 0x01000193u; /* FNV-1a */
-    return (hash ^ hash >> 16) % (GT_TEXTS_RECENT / WAYS) * WAYS;
+    uint64_t hash = gt_hash_bytes(text, len);
+    return (uint32_t)(hash ^ hash >> 32) % (GT_TEXTS_RECENT / WAYS) * WAYS;
 }
 
 static bool is(const struct gt_recent_text *t, const char *text, uint32_t len)

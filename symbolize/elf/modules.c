@@ -8,6 +8,7 @@
 #include "encoder/base/box.h"
 #include "encoder/base/era.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/hash.h"
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
@@ -58,10 +59,7 @@ enum { WEIGHT = 4096 };
 
 static uint64_t hash_of(const char *name)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (; *name; name++)
-        hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
-    return hash;
+    return gt_hash_bytes(name, strlen(name));
 }
 
 /* Used under map.lock. Static, because the calling threads may have small stacks. */
