@@ -8,18 +8,11 @@ struct gt_queue {
     size_t n;
 };
 
-static inline void gt_queue_push(struct gt_queue *q, struct gt_pair item)
+/* Replaces item i by one that may have another key, which goes to its place. */
+static inline void gt_queue_replace(struct gt_queue *q, size_t i, struct gt_pair item)
 {
-    size_t i = q->n++;
     for (; i && item.key < q->at[(i - 1) / 2].key; i = (i - 1) / 2)
         q->at[i] = q->at[(i - 1) / 2];
-    q->at[i] = item;
-}
-
-/* Replaces the first item. */
-static inline void gt_queue_replace(struct gt_queue *q, struct gt_pair item)
-{
-    size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < q->n; i = child) {
         if (child + 1 < q->n && q->at[child + 1].key < q->at[child].key)
             child++;
@@ -30,11 +23,25 @@ static inline void gt_queue_replace(struct gt_queue *q, struct gt_pair item)
     q->at[i] = item;
 }
 
+static inline void gt_queue_push(struct gt_queue *q, struct gt_pair item)
+{
+    q->n++;
+    gt_queue_replace(q, q->n - 1, item);
+}
+
 /* Removes the first item and returns its value. */
 static inline uint64_t gt_queue_pop(struct gt_queue *q)
 {
     uint64_t value = q->at[0].value;
     q->n--;
-    gt_queue_replace(q, q->at[q->n]);
+    gt_queue_replace(q, 0, q->at[q->n]);
     return value;
+}
+
+/* Removes item i: moves it to the top, and pops it. */
+static inline void gt_queue_remove(struct gt_queue *q, size_t i)
+{
+    for (; i; i = (i - 1) / 2)
+        q->at[i] = q->at[(i - 1) / 2];
+    gt_queue_pop(q);
 }

@@ -265,7 +265,7 @@ void gt_order_tell(struct gt_reader *r)
         audience->tell(audience->arg, &s->next, r->trace->ns);
     r->ready = false;
     if (r->next(r, s))
-        gt_queue_replace(&r->queue, by_key(s));
+        gt_queue_replace(&r->queue, 0, by_key(s));
     else
         gt_queue_pop(&r->queue);
 }

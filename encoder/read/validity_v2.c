@@ -305,29 +305,6 @@ static bool push_threads(struct check *c)
     return true;
 }
 
-/* Moves an item, whose key has changed, to its place in the queue. */
-static void update(struct gt_queue *q, size_t i, struct gt_pair item)
-{
-    for (; i && item.key < q->at[(i - 1) / 2].key; i = (i - 1) / 2)
-        q->at[i] = q->at[(i - 1) / 2];
-    for (size_t child; (child = 2 * i + 1) < q->n; i = child) {
-        if (child + 1 < q->n && q->at[child + 1].key < q->at[child].key)
-            child++;
-        if (item.key <= q->at[child].key)
-            break;
-        q->at[i] = q->at[child];
-    }
-    q->at[i] = item;
-}
-
-/* Removes item i: moves it to the top, and pops it. */
-static void take_out(struct gt_queue *q, size_t i)
-{
-    for (; i; i = (i - 1) / 2)
-        q->at[i] = q->at[(i - 1) / 2];
-    gt_queue_pop(q);
-}
-
 /* Tries the event of thread i. If it happens, the thread's next event is queued. */
 static enum gt_verdict try(struct check *c, size_t i)
 {
@@ -342,8 +319,8 @@ static enum gt_verdict try(struct check *c, size_t i)
         return verdict;
     }
     switch (next_event(c, m)) {
-    case NEXT: update(&c->queue, i, by_time(m)); break;
-    case NO_MORE: take_out(&c->queue, i); break;
+    case NEXT: gt_queue_replace(&c->queue, i, by_time(m)); break;
+    case NO_MORE: gt_queue_remove(&c->queue, i); break;
     case BROKEN: return GT_WRONG;
     }
     return GT_DONE;
