@@ -69,16 +69,12 @@ bool gt_sort(struct gt_pair *pairs, size_t n)
     return true;
 }
 
+static uint64_t key_of(const void *item, size_t key_bytes)
+{
+    return key_bytes == 4 ? *(const uint32_t *)item : *(const uint64_t *)item;
+}
+
 size_t gt_count_up_to(const void *items, size_t n, size_t bytes, size_t key_bytes, uint64_t key)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        const void *item = (const char *)items + mid * bytes;
-        if ((key_bytes == 4 ? *(const uint32_t *)item : *(const uint64_t *)item) <= key)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return GT_COUNT_FIRST(n, i, key_of((const char *)items + i * bytes, key_bytes) <= key);
 }

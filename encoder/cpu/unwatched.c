@@ -173,15 +173,7 @@ static uint64_t beyond(const struct stretch *s, uint64_t most)
  */
 static uint64_t longest_on_cpu(const struct stretch *s, uint64_t missing)
 {
-    uint64_t low = 0, high = s->until - s->from;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (beyond(s, middle) > missing)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_COUNT_FIRST(s->until - s->from, most, beyond(s, most) > missing);
 }
 
 static bool add_absence(struct gt_absence absence)

@@ -39,17 +39,11 @@ void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace)
 /* The offset of the record of the last function that begins at or before pc; 0: none. */
 static uint64_t record_of(const struct gt_v1_lines *lines, uint64_t pc)
 {
-    uint64_t lo = 0, hi = lines->n; /* entry n is the end */
-    if (pc < number(&lines->table, HEAD, 8) || pc >= number(&lines->table, HEAD + ENTRY * hi, 8))
+    const struct gt_bytes *t = &lines->table;
+    size_t before = GT_COUNT_FIRST(lines->n, i, number(t, HEAD + ENTRY * i, 8) <= pc);
+    if (!before || pc >= number(t, HEAD + ENTRY * lines->n, 8)) /* entry n is the end */
         return 0;
-    while (hi - lo > 1) {
-        uint64_t middle = lo + (hi - lo) / 2;
-        if (number(&lines->table, HEAD + ENTRY * middle, 8) <= pc)
-            lo = middle;
-        else
-            hi = middle;
-    }
-    return number(&lines->table, HEAD + ENTRY * lo + 8, 8);
+    return number(t, HEAD + ENTRY * (before - 1) + 8, 8);
 }
 
 /* Reads a table of values by PC. Ours have one value: its difference from -1, in zigzag. */

@@ -8,6 +8,8 @@
  */
 #include "cfi.h"
 
+#include "encoder/base/sort.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -560,17 +562,10 @@ struct gt_layout gt_cfi_layout(const struct gt_cfi_object *o, uintptr_t pc)
     if (r.bad || n > (uint64_t)(r.end - r.p) / sizeof(struct entry))
         return odd;
     uint64_t base = (uintptr_t)o->hdr;
-    uint64_t low = 0, high = n; /* entries below `low` start at or before pc */
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (base + (uint64_t)(int64_t)table_entry(r.p, middle).start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t before = GT_COUNT_FIRST(n, i, base + (uint64_t)(int64_t)table_entry(r.p, i).start <= pc);
+    if (before == 0)
         return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
-    int64_t at = table_entry(r.p, low - 1).fde;
+    int64_t at = table_entry(r.p, before - 1).fde;
     if (at < o->lo - o->hdr || at >= o->hi - o->hdr)
         return odd;
     return layout_in_fde(o, o->hdr + at, pc);

@@ -64,15 +64,8 @@ static bool language_qualifies(int language)
 /* The last known unit that begins at or before the offset. */
 static struct gt_unit *last_up_to(const struct gt_units *units, Dwarf_Off offset)
 {
-    size_t lo = 0, hi = units->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (units->unit[mid]->start <= offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? units->unit[lo - 1] : NULL;
+    size_t n = GT_COUNT_FIRST(units->n, i, units->unit[i]->start <= offset);
+    return n ? units->unit[n - 1] : NULL;
 }
 
 /* Unpacks what libdw reads on its way to `upto`: before DWARF 5 it looks into the abbreviations of

@@ -7,6 +7,7 @@
 #include "python_threads.h"
 #include "visit.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/gnu_hash.h"
@@ -314,14 +315,7 @@ static int compare(const void *left, const void *right)
 static size_t wanted_from(uint64_t lock, const struct gt_still_thread *waiter)
 {
     const struct wanted wanted = {.lock = lock, .waiter = waiter};
-    size_t lo = 0, hi = it.wants;
-    while (lo < hi) {
-        size_t middle = (lo + hi) / 2;
-        bool before = compare(&it.wanted[middle], &wanted) < 0;
-        lo = before ? middle + 1 : lo;
-        hi = before ? hi : middle;
-    }
-    return lo;
+    return GT_COUNT_FIRST(it.wants, i, compare(&it.wanted[i], &wanted) < 0);
 }
 
 /* Only the first waiter of each lock notes the lock's holder. NULL: no thread waits for it. */
