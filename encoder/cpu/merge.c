@@ -11,7 +11,6 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/queue.h"
 #include "encoder/base/sparse.h"
-#include "encoder/cpu/watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -643,7 +642,6 @@ static bool run_ready(gt_merge_fn *fn)
                 return false;
             merge->mended++;
         }
-        gt_watch_meanwhile();
         go_on(s);
     }
     return true;

@@ -76,7 +76,8 @@ size_t gt_merge_streams(const struct gt_buf *packed, const struct gt_buf *plain)
 /*
  * Calls fn for each event of generation gen, which is given as two lists of buffers. Buffers of
  * `packed` hold whole batches with their headers, buffers of `plain` one batch each. 0, or -errno
- * if the events contradict each other; then fn was called for a part of them.
+ * if the events contradict each other; then fn was called for a part of them. Many events take
+ * long: fn polls the kernel's rings where there may be some (gt_watch_meanwhile).
  */
 int gt_merge(struct gt_merge *which, uint32_t gen, const struct gt_buf *packed,
              const struct gt_buf *plain, gt_absences_fn *absences, gt_merge_fn *fn);

@@ -269,6 +269,7 @@ static const struct gt_absence *absences_at_end(uint32_t m, size_t *n)
 
 static void put(const struct gt_merge_event *ev)
 {
+    gt_watch_meanwhile();
     struct gt_watch *w = ev->added && ev->type == GT_EV_GO_BLOCK ? gt_watch_of(ev->m) : NULL;
     if (w)
         w->absences.unseen++;

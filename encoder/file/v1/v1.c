@@ -4,6 +4,7 @@
 #include "encoder/base/sparse.h"
 #include "encoder/cpu/merge.h"
 #include "encoder/cpu/sched.h"
+#include "encoder/cpu/watch.h"
 #include "pages.h"
 #include "tables.h"
 
@@ -434,6 +435,7 @@ static void mark_assist(const struct gt_merge_event *ev, enum gt_v1_type type)
 static void translate(const struct gt_merge_event *ev)
 {
     const uint64_t *a = ev->arg;
+    gt_watch_meanwhile();
     if (settle_call(ev))
         return;
     switch (ev->type) {
