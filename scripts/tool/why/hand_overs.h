@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "path.h"
+#include "critical_path.h"
 
 struct gt_hand_overs {
     uint64_t n, ns;      /* ns: until the woken threads had a CPU */

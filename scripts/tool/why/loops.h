@@ -7,7 +7,7 @@
 #pragma once
 
 #include "findings.h"
-#include "path.h"
+#include "critical_path.h"
 
 /* Why some pieces took long. */
 struct gt_blockage {

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "path.h"
+#include "critical_path.h"
 #include "program.h"
 #include "survey.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "path.h"
+#include "critical_path.h"
 
 /* The loop in which threads spun longest; all times in ns on a CPU. */
 struct gt_spinning {

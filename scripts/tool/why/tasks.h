@@ -1,7 +1,7 @@
 /* Annotated tasks of one name: where the time of usual tasks goes, and where that of slow ones. */
 #pragma once
 
-#include "path.h"
+#include "critical_path.h"
 
 struct gt_tasks {
     uint64_t n;              /* tasks that began and ended in the interval */

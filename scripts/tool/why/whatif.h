@@ -2,7 +2,7 @@
 #pragma once
 
 #include "drained.h"
-#include "path.h"
+#include "critical_path.h"
 #include "replay.h"
 #include "starved.h"
 #include "survey.h"

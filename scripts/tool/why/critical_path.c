@@ -1,5 +1,5 @@
-/* See path.h. */
-#include "path.h"
+/* See critical_path.h. */
+#include "critical_path.h"
 
 #include "joins.h"
 #include "rests.h"
