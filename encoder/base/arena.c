@@ -75,18 +75,16 @@ void gt_vector_empty(struct gt_vector *v)
 }
 
 /*
- * Maps the chunk that follows `full`: *bytes, or more, which it stores in *bytes. If chunks of few
- * threads' size did not grow, thousands of new threads would find a chunk full at once, map one
- * each, and queue for the kernel's lock of the mappings.
+ * How large the chunk after `full` is, at least. Chunks that suffice for a few threads must grow:
+ * else thousands of new threads would find one full at once, map one each, and queue for the
+ * kernel's lock of the mappings.
  */
-static void *map_chunk(const struct gt_arena *arena, const struct gt_chunk *full, size_t *bytes)
+static size_t next_chunk(const struct gt_arena *arena, const struct gt_chunk *full, bool boxed)
 {
-    size_t more = arena->chunk_bytes && full ? 2 * full->size : 0;
-    more = more < CHUNK_MOST ? more : CHUNK_MOST;
-    void *p = more > *bytes ? gt_pages_alloc(more) : NULL;
-    if (p)
-        *bytes = more;
-    return p ? p : gt_pages_alloc(*bytes);
+    if (boxed || !arena->chunk_bytes)
+        return boxed ? BOX_CHUNK : CHUNK;
+    size_t twice = full ? 2 * full->size : 0, grown = twice < CHUNK_MOST ? twice : CHUNK_MOST;
+    return grown > arena->chunk_bytes ? grown : arena->chunk_bytes;
 }
 
 /* Puts a new chunk in place of `full`, unless another thread was faster. false: no memory. */
@@ -94,9 +92,11 @@ static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size
 {
     size_t head = arena->align > sizeof *full ? arena->align : sizeof *full;
     bool boxed = arena->boxed && gt_box_is_open();
-    size_t least = boxed ? BOX_CHUNK : arena->chunk_bytes ? arena->chunk_bytes : CHUNK;
-    size_t bytes = head + size > least ? head + size : least;
-    struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : map_chunk(arena, full, &bytes);
+    size_t bytes = next_chunk(arena, full, boxed), needed = head + size;
+    bytes = needed > bytes ? needed : bytes;
+    struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
+    if (!fresh && !boxed)
+        fresh = gt_pages_alloc(bytes = needed);
     if (!fresh)
         return false;
     fresh->used = head;

@@ -78,17 +78,18 @@ static bool take_share(size_t bytes, bool force)
     return false;
 }
 
-static struct gt_buf *counted(void *buf)
+static struct gt_buf *counted(void *buf, size_t bytes)
 {
     if (buf)
-        atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
+        atomic_fetch_add_explicit(&pool.stats.mapped, bytes, memory_order_relaxed);
     return buf;
 }
 
 static struct gt_buf *map_buffer(void)
 {
     return counted(gt_box_is_open() ? gt_box_alloc_buffer(GT_BUF_BYTES)
-                                    : gt_arena_alloc(&pool.fresh, GT_BUF_BYTES));
+                                    : gt_arena_alloc(&pool.fresh, GT_BUF_BYTES),
+                   GT_BUF_BYTES);
 }
 
 static struct gt_buf *cut_off(void)
@@ -107,7 +108,7 @@ static struct gt_buf *take_reserve(void)
         buf = cut_off();
     if (buf)
         atomic_fetch_sub_explicit(&pool.reserved, 1, memory_order_relaxed);
-    return counted(buf);
+    return counted(buf, GT_BUF_BYTES);
 }
 
 static bool is_whole(struct gt_buf *buf)
@@ -188,63 +189,61 @@ void gt_buffers_reserve(void)
     }
 }
 
-/* Makes a buffer ready that has been counted as out; NULL: there is none. */
-static struct gt_buf *start(struct gt_buf *buf)
+/* NULL: there is no memory. */
+static struct gt_buf *take_large(bool force)
+{
+    struct gt_buf *buf = gt_freelist_pop(&pool.free);
+    if (!buf)
+        buf = take_urgently();
+    if (!buf)
+        buf = map_buffer();
+    return buf || !force ? buf : take_reserve();
+}
+
+/* NULL: there is no memory, or the caller must not map some. */
+static struct gt_buf *take_small(void)
+{
+    struct gt_buf *buf = gt_freelist_pop(&pool.small);
+    if (buf || gt_urgent())
+        return buf;
+    buf = counted(gt_arena_alloc(&pool.fresh_small, GT_BUF_SMALL), GT_BUF_SMALL);
+    if (buf)
+        buf->small = true;
+    return buf;
+}
+
+/* Makes a buffer ready whose bytes have been counted as out; NULL: there is none. */
+static struct gt_buf *start(struct gt_buf *buf, size_t bytes)
 {
     if (buf) {
         buf->next = NULL;
         buf->pos = NULL;
         buf->used = buf->cuts = 0;
     } else {
-        atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&pool.out, bytes, memory_order_relaxed);
     }
     return buf;
 }
 
+static struct gt_buf *get(size_t bytes, bool force)
+{
+    int saved = errno;
+    if (!take_share(bytes, force))
+        return NULL;
+    struct gt_buf *buf = bytes == GT_BUF_SMALL ? take_small() : take_large(force);
+    errno = saved;
+    return start(buf, bytes);
+}
+
 struct gt_buf *gt_buffers_get_begun(bool force)
 {
-    int saved = errno;
-    if (!take_share(GT_BUF_BYTES, force))
-        return NULL;
-    struct gt_buf *buf = gt_freelist_pop(&pool.free);
-    if (!buf)
-        buf = take_urgently();
-    if (!buf)
-        buf = map_buffer();
-    if (!buf && force)
-        buf = take_reserve();
-    errno = saved;
-    return start(buf);
-}
-
-/* NULL: there is no memory, or the caller must not map some. */
-static struct gt_buf *map_small(void)
-{
-    struct gt_buf *buf = gt_urgent() ? NULL : gt_arena_alloc(&pool.fresh_small, GT_BUF_SMALL);
-    if (!buf)
-        return NULL;
-    atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_SMALL, memory_order_relaxed);
-    buf->small = true;
-    return buf;
-}
-
-static struct gt_buf *get_small(bool force)
-{
-    int saved = errno;
-    if (gt_box_is_open() || !take_share(GT_BUF_SMALL, force))
-        return NULL;
-    struct gt_buf *buf = gt_freelist_pop(&pool.small);
-    buf = buf ? buf : map_small();
-    errno = saved;
-    if (!buf)
-        atomic_fetch_sub_explicit(&pool.out, GT_BUF_SMALL, memory_order_relaxed);
-    return buf ? start(buf) : NULL;
+    return get(GT_BUF_BYTES, force);
 }
 
 struct gt_buf *gt_buffers_get_first(bool force)
 {
-    struct gt_buf *buf = get_small(force);
-    return buf ? buf : gt_buffers_get_begun(force);
+    struct gt_buf *buf = gt_box_is_open() ? NULL : get(GT_BUF_SMALL, force);
+    return buf ? buf : get(GT_BUF_BYTES, force);
 }
 
 struct gt_buf *gt_buffers_get(bool force)
@@ -253,7 +252,7 @@ struct gt_buf *gt_buffers_get(bool force)
     if (!buf || is_whole(buf))
         return buf;
     put(buf); /* the disk is full */
-    return start(counted(gt_box_alloc_outside(GT_BUF_BYTES)));
+    return start(counted(gt_box_alloc_outside(GT_BUF_BYTES), GT_BUF_BYTES), GT_BUF_BYTES);
 }
 
 void gt_buffers_claim(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts)
@@ -332,6 +331,10 @@ static size_t taken_by(const struct gt_buf *buf)
 
 void gt_buffers_push(struct gt_buf *buf)
 {
+    if (!buf->used) {
+        gt_buffers_put(buf);
+        return;
+    }
     int saved = errno;
     _Atomic(struct gt_buf *) *queue = &pool.queue[buf->gen & 1];
     bool worth = buf->used > GT_BUF_WORTH; /* read before the buffer is queued */

@@ -105,7 +105,7 @@ bool gt_buffers_crowded(void);
 
 /*
  * Hands a filled buffer (gen, m, ts, used set) to the drain side, and wakes it when there is enough
- * to do. The drain side also looks at the end of each generation.
+ * to do. The drain side also looks at the end of each generation. Gives back an empty buffer.
  */
 void gt_buffers_push(struct gt_buf *buf);
 
