@@ -44,7 +44,7 @@ static void (*const state[])(void) = {
 
     /* Threads of the parent: in the child none of them writes, samples or has a P. */
     gt_samples_after_fork,   /* rings */
-    gt_switch_after_fork,    /* writers */
+    gt_switch_after_fork,    /* none helps urgent threads to switch */
     gt_procs_after_fork,     /* Ps */
     gt_account_after_fork,   /* accounts */
     gt_held_after_fork,      /* none holds a lock */
@@ -54,7 +54,7 @@ static void (*const state[])(void) = {
     gt_sched_after_fork,     /* no generation is to be completed */
     gt_unwatched_after_fork, /* no stretch without a watch is noted */
     gt_events_after_fork,    /* collections: their clock begins anew */
-    gt_writer_after_fork,    /* no thread has jumped, no event is lost */
+    gt_writer_after_fork,    /* no writers: none has jumped, no event is lost */
 
     /* Buffers of the parent's threads are lost; queued buffers are free, and no thread waits. */
     gt_buffers_after_fork, /* the pool */

@@ -14,7 +14,7 @@
  *
  *  1. The era has grown to its share: the next era begins. Then all writers move to the next
  *     generation, and the thread that moves a writer renews the entries that its state refers to
- *     (gt_ev_renew_locked). From here on no entry of the old era is found any more.
+ *     (renew_locked of states.c). From here on no entry of the old era is found any more.
  *  2. Since step 1 all threads were seen outside: no thread will put an old entry into a state any
  *     more. With the next generation states are renewed once more; then no state refers to the old
  *     era.

@@ -29,7 +29,7 @@ bool gt_batch_pack(struct gt_packed *packed, uint32_t gen, uint32_t m, uint64_t 
     }
     uint8_t *p = gt_batch_header(last->data + last->used, gen, m, ts, size);
     memcpy(p, data, size);
-    /* release: as commit in events.c */
+    /* release: as gt_put_end */
     __atomic_store_n(&last->used, (uint32_t)(p + size - last->data), __ATOMIC_RELEASE);
     return true;
 }

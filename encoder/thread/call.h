@@ -1,7 +1,10 @@
-/* The life of a call into the kernel in the trace: rule 5 of writer.h, a function for each word. */
+/*
+ * The life of a call into the kernel that is too short to be an event: rule 5 of writer.h, a
+ * function for each word. What is written of other calls is in states.h.
+ */
 #pragma once
 
-#include "writer.h"
+#include "states.h"
 
 /*
  * By the owner, pinned: announces a call, which may be short. false: w's goroutine is not running.
@@ -45,26 +48,3 @@ static inline void gt_call_ends_at(struct gt_writer *w, uint64_t since, uint64_t
     /* release: a thread that finds this due_of finds its `due`, too. */
     atomic_store_explicit(&w->call.due_of, since, memory_order_release);
 }
-
-/*
- * By the owner, pinned: writes the beginning of a call, withdrawn or never announced. Resume then.
- */
-void gt_call_write(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                   struct gt_stack *stack);
-
-/* By the owner, pinned, or by w's switcher: writes the announced call's beginning, if any. */
-void gt_call_show(struct gt_writer *w);
-
-/*
- * By the owner, which is about to leave the call that it has announced, if any, and cannot withdraw
- * it: by a jump, or because nothing can be written. Finds the call's stack, if that is not known.
- */
-void gt_call_keep(struct gt_writer *w);
-
-/*
- * Finds the stack of the call that w has announced without one. NULL: it is not known. Called by
- * w's own thread, or by another one. If w's thread leaves its call meanwhile (rule 5), the stack
- * that it has kept is right, not the result. Set before the first announcement; NULL where all
- * calls have stacks.
- */
-extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);

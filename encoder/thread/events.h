@@ -7,7 +7,8 @@
  */
 #pragma once
 
-#include "writer.h"
+#include "room.h"
+#include "states.h"
 
 /* The number of CPUs. w's goroutine must be running, as for gt_ev_go_label. */
 void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *stack);
@@ -40,30 +41,9 @@ void gt_ev_thread_running(struct gt_writer *w);
 /* w's thread ends: hands over its buffer and P. Unpin afterwards as usual. */
 void gt_ev_thread_end(struct gt_writer *w);
 
-/*
- * w's own goroutine has waited since `since`, or yields. false: the goroutine is not running, and
- * nothing was written. (A signal handler came in the middle of a wait, or the thread's start was
- * lost.)
- */
-bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                    struct gt_stack *stack);
+/* w's own goroutine yields since `since`. false: as for gt_ev_go_block (states.h). */
 bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                    struct gt_stack *stack);
-void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stack); /* by call.h */
-
-/*
- * For w's switcher, with the lock of w's goroutine: ends a wait that has timed out, if the thread
- * has had no CPU since. The goroutine becomes runnable at the time of the timeout, in the old
- * generation. A condition variable's waiter whose mutex another thread holds waits for the mutex
- * instead.
- */
-void gt_ev_expire_locked(struct gt_writer *w, uint32_t gen);
-
-/*
- * Whether a thread other than `tid` holds the mutex. The mutex's memory may be gone, if a signal
- * handler has jumped out of the wait. NULL: not known. Set before there are writers.
- */
-extern bool (*gt_ev_is_taken)(const void *mutex, uint32_t tid);
 
 /*
  * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and
@@ -91,19 +71,6 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
  * Does nothing if the goroutine is not runnable, or if a lock is not available.
  */
 void gt_ev_go_sleep_on(struct gt_g *target);
-
-/*
- * For w's switcher, with the lock of w's goroutine, before the generation's last events: as
- * gt_ev_go_sleep_on, if gt_ev_is_asleep says that the thread sleeps although it was unblocked a
- * millisecond ago. true: gt_ev_is_asleep was asked.
- */
-bool gt_ev_look_asleep_locked(struct gt_writer *w);
-
-/*
- * Whether w's thread, which was unblocked, sleeps in its wait by the kernel's word. Drain side;
- * with the lock of w's goroutine. NULL: not known. Set before there are writers.
- */
-extern bool (*gt_ev_is_asleep)(struct gt_writer *w);
 
 /*
  * Ends the wait of a goroutine that was unblocked before, but did not get the mutex and has been
@@ -159,27 +126,6 @@ bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *ar
  */
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes);
 bool gt_ev_heap_goal(struct gt_writer *w, uint64_t bytes);
-
-/* For the thread that makes a switch --------------------------------------------------------- */
-
-/*
- * With w->g.lock held and w in gen or switching. rewaits: writes the rewaits of gen, at the times
- * when they happened. statuses: writes those of w's P and goroutine in gen, unless they stand there
- * already.
- */
-void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen);
-void gt_ev_renew_locked(struct gt_writer *w); /* stacks and label, see renewal.h */
-void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
-
-/*
- * Writes the status in gen of a goroutine that was created in an earlier generation and does not
- * run yet, through a writer that is not its own.
- */
-static inline bool gt_ev_is_unstarted(const struct gt_g *g)
-{
-    return atomic_load_explicit(&g->unstarted, memory_order_acquire);
-}
-void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen);
 
 /* In a forked child: there has been no collection. */
 void gt_events_after_fork(void);

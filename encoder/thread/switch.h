@@ -1,6 +1,6 @@
 /*
- * Moving writers from one generation to the next: rules 1 and 2 of writer.h. The drain side's half
- * (gt_switch_begin, gt_switch_all) is for one thread at a time.
+ * The drain side's half of a switch: it announces a generation and moves the writers there that
+ * their owners have not moved (move.h). For one thread at a time.
  */
 #pragma once
 

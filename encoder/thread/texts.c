@@ -10,19 +10,6 @@
 
 static _Atomic uint64_t last_id = GT_TEXT_FIRST - 1;
 
-void gt_texts_retire(struct gt_writer *w, uint32_t gen)
-{
-    struct gt_buf *buf = w->texts.buf;
-    if (!buf)
-        return;
-    buf->gen = gen;
-    w->texts.buf = NULL;
-    if (gt_gen_is_mute(gen))
-        gt_buffers_put(buf);
-    else
-        gt_buffers_push(buf);
-}
-
 void gt_texts_begin(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts)
 {
     buf->data[0] = GT_EV_STRINGS;
@@ -73,7 +60,7 @@ struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint
     *p++ = GT_EV_STRING;
     p = gt_varint_put(gt_varint_put(p, t.id), len);
     t.text = memcpy(p, text, len);
-    /* release: as commit in events.c */
+    /* release: as gt_put_end */
     __atomic_store_n(&buf->used, (uint32_t)(p + len - buf->data), __ATOMIC_RELEASE);
     return t;
 }

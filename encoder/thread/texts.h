@@ -6,17 +6,28 @@
 #pragma once
 
 #include "buffers.h"
-#include "recent_texts.h"
 
 struct gt_writer;
 
-/* Like gt_writer_pin, with room for two texts. */
-bool gt_texts_enter(struct gt_writer *w);
+#define GT_TEXTS_RECENT 16u
+
+/* What a writer keeps: the buffer for the next text, and the last ones. Zero-initialised. */
+struct gt_texts {
+    struct gt_buf *buf;
+    struct gt_recent_text {
+        const char *text; /* in buf; NULL: none */
+        uint32_t len;
+        uint64_t id;
+    } recent[GT_TEXTS_RECENT]; /* by hash */
+};
 
 /* How many bytes of a text go into the trace: up to GT_STRING_MAX, in whole UTF-8 characters. */
 uint32_t gt_texts_length(const char *text);
 
-/* The id of a text of `len` bytes in the pinned generation; 0 for an empty one. */
+/*
+ * The id of a text of `len` bytes in the generation that gt_writer_pin_texts has pinned; 0 for an
+ * empty one.
+ */
 uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len);
 
 /*
@@ -24,9 +35,6 @@ uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len);
  * ever: readers tell by the id whether a region ends with the name it began with. So `id` is kept.
  */
 uint64_t gt_texts_put_again(struct gt_writer *w, uint64_t id, const char *text, uint32_t len);
-
-/* Hands over the buffer, of generation gen. For a thread that may hand over w's events. */
-void gt_texts_retire(struct gt_writer *w, uint32_t gen);
 
 /* A new id for a text that is written elsewhere. Any thread. */
 uint64_t gt_texts_new_id(void);

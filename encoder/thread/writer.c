@@ -1,23 +1,29 @@
 /* See writer.h. */
 #include "writer.h"
 
-#include "encoder/base/urgent.h"
-
 #include <sys/mman.h>
 
 struct gt_generation gt_gen;
 
+static _Atomic(struct gt_writer *) newest; /* push only */
+
+void gt_writer_register(struct gt_writer *w)
+{
+    w->next = atomic_load_explicit(&newest, memory_order_relaxed);
+    /* release: gt_switch_all, walking from here, sees an initialized writer. */
+    while (!atomic_compare_exchange_weak_explicit(&newest, &w->next, w, memory_order_seq_cst,
+                                                  memory_order_relaxed))
+        ;
+}
+
+struct gt_writer *gt_writer_newest(void)
+{
+    return atomic_load(&newest);
+}
+
 bool gt_gen_stays(void)
 {
     return madvise(&gt_gen, sizeof gt_gen, MADV_WIPEONFORK) == 0;
-}
-
-bool gt_writer_waits(const struct gt_writer *w)
-{
-    int saved = errno;
-    bool waits = !w->may_lose || !gt_urgent();
-    errno = saved;
-    return waits;
 }
 
 void gt_writer_release(struct gt_writer *w)
@@ -37,10 +43,19 @@ void gt_writer_retire(struct gt_writer *w, uint32_t gen)
     buf->used = (uint32_t)(pos - buf->data);
     buf->gen = gen;
     buf->m = w->m;
-    if (buf->used)
-        gt_buffers_push(buf);
-    else
-        gt_buffers_put(buf);
+    gt_buffers_push(buf);
+}
+
+void gt_writer_retire_texts(struct gt_writer *w, uint32_t gen)
+{
+    struct gt_buf *buf = w->texts.buf;
+    if (!buf)
+        return;
+    buf->gen = gen;
+    w->texts.buf = NULL;
+    if (gt_gen_is_mute(gen))
+        buf->used = 0; /* forgets them */
+    gt_buffers_push(buf);
 }
 
 _Static_assert(sizeof(struct gt_buf) + GT_PIECE <= 4096, "a buffer that is begun has a page");
@@ -61,31 +76,7 @@ void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen)
     w->piece = w->events;
 }
 
-bool gt_writer_wait_for_room(struct gt_writer *w, uint64_t *since)
-{
-    gt_writer_unpin(w);
-    return gt_writer_waits(w) && gt_buffers_wait(since) &&
-           atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
-}
-
-/*
- * Begins another batch in the same buffer. false: the buffer is full, or there is none. A thread
- * that is cancelled here, or jumps, leaves no cut that counts but is not complete.
- */
-static bool cut_buffer(struct gt_writer *w)
-{
-    struct gt_buf *buf = w->buf;
-    if (!buf || buf->cuts == GT_CUTS_MAX || !gt_buffers_have_room(buf, w->pos, GT_PIECE))
-        return false;
-    buf->cut[buf->cuts] = (struct gt_cut){.at = (uint32_t)(w->pos - buf->data), .ts = w->last};
-    __atomic_store_n(&buf->cuts, buf->cuts + 1, __ATOMIC_RELEASE);
-    w->end = w->pos + GT_PIECE;
-    w->piece = w->events;
-    return true;
-}
-
-/* For a mute generation: forgets what was written in it so far. */
-static bool start_over(struct gt_writer *w)
+bool gt_writer_start_over(struct gt_writer *w)
 {
     w->pos = w->nowhere;
     w->shown = &w->nowhere_pos;
@@ -94,31 +85,10 @@ static bool start_over(struct gt_writer *w)
     return true;
 }
 
-/* Replaces a full buffer, or gets a first one. false: none is available now. */
-static bool refresh_buffer(struct gt_writer *w, bool force)
-{
-    if (gt_gen_is_mute(gt_writer_gen(w)))
-        return start_over(w);
-    bool grows =
-        w->buf && w->buf->small; /* each thread may have one large buffer beyond the limit */
-    struct gt_buf *fresh =
-        w->buf ? gt_buffers_get_begun(force || grows) : gt_buffers_get_first(force);
-    if (!fresh)
-        return false;
-    gt_writer_retire(w, gt_writer_gen(w));
-    gt_writer_install(w, fresh, gt_writer_gen(w));
-    return true;
-}
-
-bool gt_writer_refresh(struct gt_writer *w, bool force)
-{
-    return w->end - w->pos >= GT_EVENT_ROOM || cut_buffer(w) || refresh_buffer(w, force);
-}
-
 bool gt_writer_make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
 {
     if (gt_gen_is_mute(gen))
-        return start_over(w);
+        return gt_writer_start_over(w);
     if (w->buf && gt_buffers_have_room(w->buf, w->pos, bytes))
         return true;
     gt_writer_retire(w, gen);
@@ -144,6 +114,7 @@ uint64_t gt_lost_count(void)
 
 void gt_writer_after_fork(void)
 {
+    atomic_store(&newest, NULL);
     lost = 0;
     gt_any_jumped = false;
     gt_standing = 0;

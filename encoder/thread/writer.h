@@ -1,5 +1,6 @@
 /*
  * A writer: what one thread needs to write events, and the goroutine and P it is in the trace.
+ * Events are written through it by events.h, after room.h has made room.
  *
  * GENERATIONS. The trace is cut into generations, each readable alone. The drain side announces
  * a new one by raising gt_gen.current; every writer must then hand over its buffer of the old one
@@ -41,7 +42,7 @@
  *     reader takes a later unblock for the one that is due. And if two events have the same time,
  *     Reader.ReadEvent may never try the one that can go first. So batches are short (GT_PIECE),
  *     and a thread that writes an effect of another thread's event gives it a time that is later
- *     by more than readers can be early (now_after in events.c).
+ *     by more than readers can be early (at_after in events.c).
  *
  * A generation can be mute: while nothing is recorded, threads go on as in any other generation,
  * with rules 1 to 5, but the events that they write are forgotten. So the state of every thread is
@@ -55,7 +56,7 @@
 #include "procs.h"
 #include "stacks.h"
 #include "strings.h"
-#include "recent_texts.h"
+#include "texts.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
@@ -199,10 +200,12 @@ struct gt_writer {
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
 };
 
-/* Makes w known to the drain side. Once for each writer's memory, which may serve many threads. */
+/*
+ * Makes w known to the drain side. Once for each writer's memory, which may serve many threads.
+ * gt_writer_newest: the last one that was made known; w->next is the one before w.
+ */
 void gt_writer_register(struct gt_writer *w);
-
-bool gt_writer_pin_slow(struct gt_writer *w, bool at_once);
+struct gt_writer *gt_writer_newest(void);
 
 /* Counts something that could not be recorded. Any context. gt_lost_count: for the exit line. */
 void gt_lost(void);
@@ -212,50 +215,6 @@ uint64_t gt_lost_count(void);
 static inline bool gt_call_is_announced(const struct gt_writer *w)
 {
     return atomic_load_explicit(&w->call.since, memory_order_relaxed) != 0;
-}
-
-/* Whether w's thread, the caller, may sleep until the drain side has done something. */
-bool gt_writer_waits(const struct gt_writer *w);
-
-static inline bool gt_writer_pin_how(struct gt_writer *w, bool at_once)
-{
-    gt_debug_pin(w);
-    atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
-    if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
-        atomic_thread_fence(memory_order_seq_cst);
-    atomic_signal_fence(memory_order_seq_cst); /* rule 1 */
-    uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
-    if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen &&
-                             w->end - w->pos >= GT_EVENT_ROOM && !gt_call_is_announced(w),
-                         1))
-        return true;
-    return gt_writer_pin_slow(w, at_once);
-}
-
-/*
- * Pins the current generation. false: nothing is being recorded, or nothing can be (which is
- * counted as lost); then do not unpin. May wait for a buffer if the disk cannot keep up.
- */
-static inline bool gt_writer_pin(struct gt_writer *w)
-{
-    return gt_writer_pin_how(w, false);
-}
-
-/*
- * Like gt_writer_pin, for a caller with a lock that other threads want: takes a buffer beyond the
- * limit rather than wait. Pin and unpin before that lock, so that only events that do not fit in
- * GT_EVENT_ROOM need this.
- */
-static inline bool gt_writer_pin_at_once(struct gt_writer *w)
-{
-    return gt_writer_pin_how(w, true);
-}
-
-static inline void gt_writer_unpin(struct gt_writer *w)
-{
-    gt_debug_pin(NULL);
-    /* release: the drain side, seeing 0, sees the events. Pairs with its acquire of busy. */
-    atomic_store_explicit(&w->busy, 0, memory_order_release);
 }
 
 /*
@@ -302,8 +261,9 @@ static inline uint32_t gt_writer_gen(const struct gt_writer *w)
 
 /* For the owner, pinned, or w's switcher ----------------------------------------------------- */
 
-/* Hands w's buffer to the queue of `gen`, or back to the pool if it is empty. */
+/* Hands w's buffer, or that of its texts, to the queue of `gen`; an empty one back to the pool. */
 void gt_writer_retire(struct gt_writer *w, uint32_t gen);
+void gt_writer_retire_texts(struct gt_writer *w, uint32_t gen);
 
 /* Detaches w from its buffer. */
 void gt_writer_release(struct gt_writer *w);
@@ -311,21 +271,11 @@ void gt_writer_release(struct gt_writer *w);
 /* Makes buf w's buffer, for events of generation gen; 0: the caller hands them on elsewhere. */
 void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen);
 
-/*
- * Makes room for an event: in the batch as it is, by another batch in the same buffer, or by
- * another buffer; with force even beyond the limit. false: no buffer is available now.
- */
-bool gt_writer_refresh(struct gt_writer *w, bool force);
+/* For a mute generation: forgets what was written in it so far. Returns true. */
+bool gt_writer_start_over(struct gt_writer *w);
 
 /* Makes room for `bytes` that cannot wait, in generation gen. false: no memory. */
 bool gt_writer_make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes);
 
-/*
- * Waits for the drain side to free a buffer: a thread cannot go on without one, as nothing may be
- * lost silently. The thread is not busy meanwhile, because the drain side could be waiting for
- * that. false: the thread has waited long enough or must not wait, or recording ended.
- */
-bool gt_writer_wait_for_room(struct gt_writer *w, uint64_t *since);
-
-/* In a forked child: nothing has been lost yet. */
+/* In a forked child: there are no writers, and nothing has been lost yet. */
 void gt_writer_after_fork(void);

@@ -81,7 +81,7 @@ static uint64_t put(struct gt_thread *t, const char *text)
 static gotrace_task begin_task(struct gt_thread *t, gotrace_task parent, const char *name)
 {
     struct gt_stack *stack = gt_capture_caller(t);
-    if (!gt_texts_enter(&t->w))
+    if (!gt_writer_pin_texts(&t->w))
         return 0;
     uint64_t task = new_task();
     uint64_t args[] = {task, task_of(parent), put(t, name)};
@@ -123,7 +123,7 @@ void gotrace_log(gotrace_task task, const char *category, const char *message)
     if (!t)
         return;
     struct gt_stack *stack = gt_capture_caller(t);
-    if (gt_texts_enter(&t->w)) {
+    if (gt_writer_pin_texts(&t->w)) {
         uint64_t args[] = {task_of(task), put(t, category), put(t, message)};
         gt_ev_user(&t->w, GT_EV_USER_LOG, args, stack);
         gt_writer_unpin(&t->w);
@@ -136,7 +136,7 @@ void gotrace_log(gotrace_task task, const char *category, const char *message)
 static bool write_begin(struct gt_thread *t, struct gt_region *r)
 {
     struct gt_stack *stack = gt_capture_caller(t);
-    if (!gt_texts_enter(&t->w))
+    if (!gt_writer_pin_texts(&t->w))
         return false;
     r->name_id = gt_texts_put(&t->w, t->regions.names + r->name, r->name_end - r->name);
     uint64_t args[] = {r->task, r->name_id};
@@ -148,7 +148,7 @@ static bool write_begin(struct gt_thread *t, struct gt_region *r)
 static bool write_end(struct gt_thread *t, const struct gt_region *r)
 {
     struct gt_stack *stack = gt_capture_caller(t);
-    if (!gt_texts_enter(&t->w))
+    if (!gt_writer_pin_texts(&t->w))
         return false;
     uint64_t name =
         gt_texts_put_again(&t->w, r->name_id, t->regions.names + r->name, r->name_end - r->name);

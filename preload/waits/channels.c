@@ -304,7 +304,7 @@ static const uint8_t ways[GT_LEAVES_END] = {
 
 static void tell(struct gt_writer *w, const char *channel, const char *what)
 {
-    if (gt_muted() || !gt_texts_enter(w))
+    if (gt_muted() || !gt_writer_pin_texts(w))
         return;
     uint64_t args[] = {0, gt_texts_put(w, channel, (uint32_t)strlen(channel)),
                        gt_texts_put(w, what, (uint32_t)strlen(what))};

@@ -256,7 +256,7 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
                                               .epoch = (uint32_t)gt_modules_epoch(),
                                               .shared = hold->shared},
                      pc ? pc - 1 : 0);
-    if (!what || !gt_texts_enter(&t->w))
+    if (!what || !gt_writer_pin_texts(&t->w))
         return;
     uint64_t args[] = {0, gt_string_use(what, gt_writer_gen(&t->w)),
                        gt_texts_put(&t->w, text, (uint32_t)(buf.pos - text))};

@@ -50,6 +50,15 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "scripts/tool/stacks": {*REPORT, "scripts/tool/names", "scripts/tool/recover"},
     "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
 }
+# How a writer is handed on in encoder/thread: a file needs only floors below its own. What is not named stands below all.
+FLOORS = (
+    {"events", "call"},  # say an event
+    {"room"},  # have room in this generation: pin, buffers
+    {"switch"},  # move to the next generation: the drain side, for all writers
+    {"move"},  # and one writer, by its owner or by the drain side
+    {"states"},  # what is written there: a generation's last events, and the statuses of the next one
+    {"put"},  # how an event is written
+)
 SOURCES = {".c", ".h", ".def"}
 PRODUCT = ("encoder", "preload", "symbolize", "scripts/tool")
 
@@ -122,6 +131,30 @@ def test_circles_are_found():
     assert sorted(map(sorted, circles(needs))) == [["a", "b", "c"], ["d", "e"]]
 
 
+def climbs(needs):
+    """(file, a file that it needs although that is not on a lower floor)"""
+    def floor(path):
+        return next((i for i, names in enumerate(FLOORS) if path.stem in names), len(FLOORS))
+
+    def may(path, other):
+        return path.stem == other.stem or floor(path) < floor(other) or floor(path) == floor(other) == len(FLOORS)
+
+    inside = {path: {other for other in others if room(other) == "encoder/thread"}
+              for path, others in needs.items() if room(path) == "encoder/thread"}
+    return {(path.name, other.name) for path, others in inside.items() for other in others if not may(path, other)}
+
+
+def test_a_writer_is_handed_down(includes):
+    assert set().union(*FLOORS) <= {path.stem for path in includes if room(path) == "encoder/thread"}
+    assert not climbs(includes)
+
+
+def test_climbs_are_found():
+    up, down, below, beside = (pathlib.Path(f"encoder/thread/{name}.h") for name in ("room", "move", "writer", "buffers"))
+    needs = {up: {up, down, below}, down: {up, below}, below: {beside, down}, beside: {below}}
+    assert climbs(needs) == {("move.h", "room.h"), ("writer.h", "move.h")}
+
+
 def test_glibc_is_known_in_one_place(includes):
     """What it keeps inside its locks: `__data` in its headers."""
     files = {str(path) for path in includes if re.search(r"\b__data\b", (ROOT / path).read_text())}
@@ -178,12 +211,20 @@ def symbols(objects):
     return needs, collections.defaultdict(set, {name: set(map(room, paths)) for name, paths in objects[1].items()})
 
 
-def test_no_large_circle_of_calls(objects):
-    """Objects that need each other's symbols, as files above. The table of the calls that go up (preload/upward.h) is left out."""
-    needs = {path: {other for name in names for other in objects[1][name]} - {path} for path, names in objects[0].items()}
-    for others in needs.values():
-        others -= objects[1][UPWARD]
+@pytest.fixture(scope="module")
+def calls(objects):
+    """Object → objects whose symbols it needs."""
+    return {path: {other for name in names for other in objects[1][name]} - {path} for path, names in objects[0].items()}
+
+
+def test_no_large_circle_of_calls(objects, calls):
+    """As files above. The table of the calls that go up (preload/upward.h) is left out."""
+    needs = {path: others - objects[1][UPWARD] for path, others in calls.items()}
     assert not [sorted(map(str, circle)) for circle in circles(needs) if len(circle) > 3]
+
+
+def test_a_writer_is_handed_down_by_calls(calls):
+    assert not climbs(calls)
 
 
 @pytest.mark.parametrize("where", ROOMS)
