@@ -144,18 +144,6 @@ class Load:
 
 # --- servers
 
-NGINX = """
-daemon off; {user} worker_processes 2; pid nginx.pid; error_log stderr error; thread_pool default threads=4;
-events {{ worker_connections 64; }}
-http {{ access_log off; keepalive_requests 1000000; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
-    uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-    server {{ listen 127.0.0.1:{port}; root files; location / {{ aio threads; }} }} }}
-"""
-NODE = """
-const crypto = require('crypto');
-require('http').createServer((q, a) => crypto.pbkdf2('x', 'y', 10, 8, 'sha1', () => a.end(q.url.slice(1).repeat(1000)))).listen(PORT, '127.0.0.1');
-process.on('SIGTERM', () => process.exit(0));
-"""
 EXIT = {"java": 143}  # what it ends with on SIGTERM
 
 
@@ -166,16 +154,7 @@ def prepare_nginx(cwd):
 
 
 def start_nginx(cwd, port):
-    (cwd / "conf").write_text(NGINX.format(port=port, user="user nobody nogroup;" if NOBODY else ""))
-    return ["nginx", "-p", cwd, "-c", cwd / "conf", "-e", "stderr"]
-
-
-def start_script(text, *command):
-    def start(cwd, port):
-        (cwd / "script").write_text(text.replace("PORT", str(port)))
-        return [*command, cwd / "script"]
-
-    return start
+    return apps.nginx(cwd, port, "keepalive_requests 1000000;")
 
 
 def prepare_java(cwd):
@@ -204,7 +183,7 @@ SERVERS = {
     "memcached": (Memcached, NOTHING, lambda cwd, port: ["memcached", "-t", 4, "-l", "127.0.0.1", "-p", port, *USER], signal.SIGTERM, True),
     "nginx": (Http, prepare_nginx, start_nginx, signal.SIGTERM, True),
     "postgresql": (Postgresql, prepare_postgresql, start_postgresql, signal.SIGINT, True),
-    "node": (Http, NOTHING, start_script(NODE, "node"), signal.SIGTERM, False),
+    "node": (Http, NOTHING, lambda cwd, port: ["node", SOURCES / "attach_servers/served.js", port], signal.SIGTERM, False),
     "java": (Http, prepare_java, lambda cwd, port: ["java", "-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-cp", cwd, "Served", port], signal.SIGTERM, False),
     "python": (Http, NOTHING, lambda cwd, port: [sys.executable, SOURCES / "attach_servers/served.py", port], signal.SIGTERM, True),
 }

@@ -38,29 +38,6 @@ def in_parallel(work, n):
 
 # --- nginx: a master, two workers, each with a thread pool that reads the files
 
-NGINX = """
-daemon off;
-{user}
-worker_processes 2;
-pid nginx.pid;
-error_log stderr;
-thread_pool default threads=4;
-events {{ worker_connections 64; }}
-http {{
-    access_log off;
-    sendfile off;
-    output_buffers 1 32k;
-    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
-    uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-    server {{
-        listen 127.0.0.1:{port};
-        root {files};
-        location / {{ aio threads; }}
-    }}
-}}
-"""
-
-
 def fetch(port, files, times):
     """One keep-alive connection; returns a digest of all that came back."""
     connection, digest = http.client.HTTPConnection("127.0.0.1", port, timeout=30), hashlib.sha256()
@@ -82,9 +59,8 @@ def test_nginx_with_a_thread_pool(shared):
         (files / str(i)).write_bytes(hashlib.shake_128(bytes([i])).digest(300_000 + i))
 
     def session(env, cwd):
-        port, user = apps.free_port(), "user nobody nogroup;" if ROOT_USER else ""
-        (cwd / "conf").write_text(NGINX.format(port=port, files=files, user=user))
-        argv = ["nginx", "-p", cwd, "-c", cwd / "conf", "-e", "stderr"]
+        port = apps.free_port()
+        argv = apps.nginx(cwd, port, f"sendfile off; output_buffers 1 32k; root {files};")
         with apps.server(argv, cwd / "log", lambda: apps.listens(port), env=env, cwd=cwd, end=signal.SIGQUIT):
             digests = in_parallel(lambda _: fetch(port, [*map(str, range(8)), "missing"], 100), 4)
         return digests, (cwd / "log").read_text()

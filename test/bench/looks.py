@@ -15,7 +15,7 @@ import time
 import types
 
 import servers
-from lib import apps
+from lib import SOURCES, apps
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("looks.md")
@@ -29,27 +29,7 @@ process stood still.
 | program | threads | looks | failed | errors | without | requests/s of without | stopped: median | 99 % | most |
 |---|---|---|---|---|---|---|---|---|---|
 """
-NODE = """require('http').createServer((q, a) => setTimeout(() => a.end('x'.repeat(1000)), 1)).listen(PORT, '127.0.0.1')"""
-PYTHON = """
-import http.server
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(200); self.send_header("Content-Length", "4"); self.end_headers(); self.wfile.write(b"done")
-    def log_message(self, *args): pass
-http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
-"""
-JAVA = """
-import com.sun.net.httpserver.HttpServer;
-public class Look {
-    public static void main(String[] a) throws Exception {
-        var server = HttpServer.create(new java.net.InetSocketAddress("127.0.0.1", PORT), 0);
-        server.createContext("/", e -> { e.sendResponseHeaders(200, 4); e.getResponseBody().write("done".getBytes()); e.close(); });
-        server.setExecutor(java.util.concurrent.Executors.newFixedThreadPool(50));
-        server.start();
-    }
-}
-"""
+NODE = """require('http').createServer((q, a) => setTimeout(() => a.end('x'.repeat(1000)), 1)).listen(Number(process.argv[1]), '127.0.0.1')"""
 
 
 def wrk(port):
@@ -86,16 +66,10 @@ def listening(cwd, port, argv, **options):
     return servers.serving(plain, cwd, argv, lambda: apps.listens(port), **options)
 
 
-def of_source(cwd, port, source, name, command):
-    (cwd / name).write_text(source.replace("PORT", str(port)))
-    return listening(cwd, port, [command, cwd / name])
-
-
 def nginx(cwd, port):
     (cwd / "files").mkdir()
     (cwd / "files/f").write_bytes(os.urandom(16384))
-    (cwd / "conf").write_text(servers.NGINX.format(port=port, user="user nobody nogroup;" if servers.NOBODY else ""))
-    return listening(cwd, port, ["nginx", "-p", cwd, "-c", cwd / "conf", "-e", "stderr"])
+    return listening(cwd, port, apps.nginx(cwd, port))
 
 
 @contextlib.contextmanager
@@ -119,9 +93,9 @@ PROGRAMS = {
     "memcached": (lambda cwd, port: listening(cwd, port, ["memcached", "-t", 4, "-l", "127.0.0.1", "-p", port, *USER]), memcached_load),
     "nginx": (nginx, wrk),
     "postgresql": (postgresql, postgresql_load),
-    "node": (lambda cwd, port: of_source(cwd, port, NODE, "look.js", "node"), wrk),
-    "JVM": (lambda cwd, port: of_source(cwd, port, JAVA, "Look.java", "java"), wrk),
-    "python3": (lambda cwd, port: of_source(cwd, port, PYTHON, "look.py", sys.executable), wrk),
+    "node": (lambda cwd, port: listening(cwd, port, ["node", "-e", NODE, port]), wrk),
+    "JVM": (lambda cwd, port: listening(cwd, port, ["java", SOURCES / "attach_servers/Served.java", port]), wrk),
+    "python3": (lambda cwd, port: listening(cwd, port, [sys.executable, SOURCES / "attach_servers/served.py", port]), wrk),
 }
 
 

@@ -19,13 +19,6 @@ BUILD = pathlib.Path(__file__).resolve().parents[2] / "build/test/bench"
 SECONDS = 3
 PG = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nonexistent", key=lambda path: int(path.split("/")[4]))
 NOBODY = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
-NGINX = """
-daemon off; {user} worker_processes 2; pid nginx.pid; error_log stderr error; thread_pool default threads=4;
-events {{ worker_connections 64; }}
-http {{ access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
-    uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-    server {{ listen 127.0.0.1:{port}; root files; location / {{ aio threads; }} }} }}
-"""
 
 
 def members(group, argv):
@@ -139,9 +132,7 @@ def nginx(around, cwd):
     port = apps.free_port()
     (cwd / "files").mkdir(exist_ok=True)
     (cwd / "files/f").write_bytes(os.urandom(16384))
-    (cwd / "conf").write_text(NGINX.format(port=port, user="user nobody nogroup;" if NOBODY else ""))
-    argv = ["nginx", "-p", cwd, "-c", cwd / "conf", "-e", "stderr"]
-    with serving(around, cwd, argv, lambda: apps.listens(port), end=signal.SIGTERM) as run:
+    with serving(around, cwd, apps.nginx(cwd, port), lambda: apps.listens(port), end=signal.SIGTERM) as run:
         text = client("wrk", "-t1", "-c16", f"-d{SECONDS}s", "--latency", f"http://127.0.0.1:{port}/f")
     amount, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])

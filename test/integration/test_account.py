@@ -257,15 +257,9 @@ def test_end_by_the_bare_call(traced):
 
 
 @pytest.mark.parametrize("format", ["go1.19", "go1.23"])
-def test_texts_of_the_program(traced, tmp_path, format):
+def test_texts_of_the_program(traced, format):
     """One that begins like an account is none."""
-    source = f"""
-#include "{ROOT}/preload/gotrace.h"
-#include <unistd.h>
-int main(void) {{ gotrace_log(0, "key", "gotrace-account was \303\251t\303\251"); usleep(20000); return 0; }}
-"""
-    program = proc.compile(source, tmp_path / "prog", "-ldl")
-    trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
+    trace = traced([SINGLE / "account/says"], env={"GOTRACE_FORMAT": format}).ok().trace
     for go in gotools.readers_of(format).values():
         gotools.check(trace, go=go)
     assert "gotrace-account was" in trace.read_bytes().decode(errors="replace")

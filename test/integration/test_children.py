@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from integration.test_hostile import FORKS
-from lib import BUILT, HOSTILE, SINGLE, gotools, proc, reports
+from lib import BUILT, HOSTILE, SINGLE, SOURCES, gotools, proc, reports
 
 ALL = {"GOTRACE_CHILDREN": "all"}
 
@@ -59,14 +59,7 @@ def test_shell(tmp_path):
 
 
 def test_python_workers(tmp_path):
-    script = """
-import multiprocessing, os
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    print(pool.map(abs, range(-4, 0)))
-    pool.close()
-    pool.join()
-"""
-    assert len(same_family([sys.executable, "-c", script], tmp_path)) == 2
+    assert len(same_family([sys.executable, SOURCES / "children/workers.py"], tmp_path)) == 2
 
 
 @pytest.mark.parametrize("more", [{}, {"GOTRACE_RING": "1M"}, {"GOTRACE_ROTATE": "1M", "GOTRACE_KEEP": "1"}, {"GOTRACE_FORMAT": "go1.11", "GOTRACE_LIVE": "on"}])

@@ -398,12 +398,7 @@ def test_thread_that_begins_in_a_handler(sampled):
 @pytest.mark.long
 def test_long_unloading(sampled, tmp_path, sched):
     """While a library's destructor takes its time samples have no callers, but none is missing."""
-    nested = """
-    #include <dlfcn.h>
-    #include <unistd.h>
-    __attribute__((destructor)) static void end(void) { dlclose(dlopen("libm.so.6", RTLD_NOW)); usleep(700000); }
-    """
-    proc.compile(nested, tmp_path / "libslow.so", "-shared", "-fPIC")
+    proc.compile(SOURCES / "cpu/nested.c", tmp_path / "libslow.so", "-shared", "-fPIC")
     program = SINGLE / "cpu/unloads"
     result = sampled([program, tmp_path / "libslow.so"], env={"GOTRACE_CPU_HZ": "250", "GOTRACE_SCHED": sched}, **LONG).ok()
     assert "nothing lost" in result.stderr

@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 
-from lib import PROGRAMS, ROOT, fresh, gotools, proc
+from lib import PROGRAMS, ROOT, SOURCES, fresh, gotools, proc
 
 VERSION = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(), re.M)[1]
 NAME = f"gotrace-{VERSION}-{os.uname().machine}"
@@ -151,29 +151,6 @@ def test_what_an_old_glibc_lacks(tmp_path, how):
 
 # --- on other systems
 
-# What the archive has to do there; the programs are linked as it is. glibc: the unit test of the layouts that we know.
-TRY = """
-timeout 20 ./glibc
-timeout 20 env LD_PRELOAD=$PWD/{name}/lib/libgotrace.so GOTRACE_OUTPUT=/tmp/true.out true
-timeout 20 env LD_PRELOAD=$PWD/{name}/lib/libgotrace.so GOTRACE_OUTPUT=/tmp/threads.out ./threads 3
-cd {name}
-timeout 60 ./bin/gotrace -o /tmp/truth.out ../truth >/dev/null
-for trace in true threads truth; do timeout 20 ./bin/gotrace info --check /tmp/$trace.out; done
-timeout 20 ./bin/gotrace top /tmp/truth.out
-timeout 20 ./bin/gotrace why /tmp/truth.out
-./install.sh
-gotrace --version >/tmp/version
-./install.sh --remove
-cd ..
-apt-get -qq update
-apt-get -qq install -y --no-install-recommends python3-venv >/dev/null
-python3 -m venv v
-v/bin/pip install -q --no-index --disable-pip-version-check gotrace-*.whl
-v/bin/gotrace record -q -o /tmp/pages.out -- v/bin/python scripts/example/pages.py
-v/bin/gotrace info --check /tmp/pages.out
-v/bin/gotrace why /tmp/pages.out
-cat /tmp/version
-"""
 BUILD = """
 ./scripts/deps package
 make -s -j2 wheel
@@ -187,7 +164,7 @@ def tries(system, archive, wheel):
         older = ROOT / "build/dist/older"
         flags = ["-std=gnu11", "-D_GNU_SOURCE", "-I.", "-O1", "-pthread", f"-L{older}", "-Wl,--no-as-needed", "-l:libpthread.so.0", "-l:librt.so.1"]
         proc.run(["gcc", *flags, "-o", system.clone / pathlib.Path(main).stem, *sources, main], cwd=ROOT).ok()
-    said = system.run(TRY.format(name=NAME))
+    said = system.run_file("dist/tries.sh", NAME)
     assert said.count("Go's reader takes all of it") == 4 and said.endswith(f"gotrace {VERSION}\n"), said
     assert "pthread_cond_wait <- cond_waiter" in said and "Critical path" in said and "<- ask_service (pages.py:" in said, said
 
@@ -297,19 +274,17 @@ def around(how, folder):
 def test_the_wheels_command(installed, folder, how):
     gotrace, trace = installed / "bin/gotrace", folder / "t.out"
     before = around(how, folder)
-    script = folder / "app.py"
-    script.write_text("import threading, time\ndef work():\n    time.sleep(0.05)\nt = threading.Thread(target=work)\nt.start()\nt.join()\n")
+    script = shutil.copy(SOURCES / "dist/sleeps.py", folder)
     python = installed / "bin/python"
     proc.run([*before, gotrace, "record", "-q", "-o", trace, "--", python, script], cwd=folder).ok()
     gotools.check(trace)
-    assert "work (app.py:3)" in proc.run([*before, gotrace, "why", trace]).ok().stdout
+    assert "work (sleeps.py:5)" in proc.run([*before, gotrace, "why", trace]).ok().stdout
 
 
 @pytest.mark.limit(300)
 def test_in_place_of_python(installed, tmp_path):
     """`python -m gotrace app.py`: the script's own arguments and status stay."""
-    script = tmp_path / "app.py"
-    script.write_text("import sys, threading\nt = threading.Thread(target=print, args=(sys.argv[1:],))\nt.start()\nt.join()\nsys.exit(3)\n")
+    script = SOURCES / "dist/prints.py"
     python = installed / "bin/python"
     for options in ([], ["-q"], ["-o", "x.out"], ["--cpu-hz=100", "--"]):
         result = proc.run([python, "-m", "gotrace", *options, script, "-o", "1", "--two"], cwd=tmp_path)

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib import PROGRAMS, ROOT, proc
+from lib import PROGRAMS, ROOT, SINGLE, proc
 
 GOTRACE = ROOT / "build/gotrace"
 SOURCE = "int main(int argc, char **argv) { return argc > 1000 ? argv[0][0] : 0; }\n#ifndef SMALL\n" + "".join(
@@ -112,34 +112,10 @@ def test_a_filter():
 
 def test_a_filter_that_kills(tmp_path):
     """The call's process dies, and not the doctor, which leaves no process behind."""
-    filters = proc.compile(FILTER, tmp_path / "filters")
     for number, name in (298, "perf"), (101, "ptrace"):
-        checks, status = doctor(before=[filters, str(number)])
+        checks, status = doctor(before=[SINGLE / "doctor/filters", number])
         assert status == 0 and "was killed for the call" in checks[name]["says"], checks
         assert "debuginfod" in checks, "the last check comes, too"
-
-
-FILTER = r"""
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-    struct sock_filter rules[] = {
-        {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
-        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, atoi(argv[argc > 1])},
-        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
-        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
-    };
-    struct sock_fprog filter = {4, rules};
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-    execvp(argv[2], argv + 2);
-    return 1;
-}
-"""
 
 
 @pytest.mark.parametrize("name, value, health, says", [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lib import PROGRAMS, SINGLE, gotools, proc, reports
+from lib import PROGRAMS, SINGLE, SOURCES, gotools, proc, reports
 from lib.reports import GOTRACE
 
 
@@ -100,15 +100,6 @@ def test_what_cannot_run(tmp_path):
 
 
 NOBODY = 65534
-STRANGER = """
-import os, pathlib, sys
-outer = pathlib.Path(sys.argv[1])
-for attempt in (lambda: os.listdir(outer), lambda: (outer / "1-1-x").write_text("")):
-    try:
-        print(attempt())
-    except PermissionError:
-        print("refused")
-"""
 SERVER = "import os; os.setgid(65534); os.setuid(65534); print('ready', flush=True); input()"
 
 
@@ -137,9 +128,8 @@ def server(folder):
 def test_strangers_put_nothing_into_it(public):
     """A file of another user would be merged, or be in the way of that. Processes that are no longer root's do write."""
     with server(public) as (child, outer):
-        stranger = subprocess.run(
-            [sys.executable, "-c", STRANGER, outer], capture_output=True, text=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=20
-        )
+        argv = [sys.executable, "-c", (SOURCES / "family/stranger.py").read_text(), outer]  # that user may not read the sources
+        stranger = subprocess.run(argv, capture_output=True, text=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=20)
         assert stranger.stdout == "refused\nrefused\n", stranger
     (line,) = child.stderr.read().splitlines()
     assert ", 1 process; " in line and [p.name for p in public.iterdir()] == ["t.out"]

@@ -13,39 +13,6 @@ from lib import ROOT, fresh, proc
 
 pytestmark = pytest.mark.foreign
 
-# The settings of apt. Go of bookworm is too old: scripts/deps takes another one from its backports, and leaves them as they were.
-SETTINGS = """
-{
-    find /etc/apt -type f -exec sha256sum {} + | sort -k2
-    apt-config dump
-    apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' | sort -u
-}
-"""
-
-# What `apt-get install --simulate` cannot find it names, and fails.
-DEMO = """
-megabytes() { sudo du -smx --exclude=/home --exclude=/root --exclude=/var/lib/apt/lists / | cut -f1; }
-sudo apt-get -qq update
-names=$(./scripts/deps --names all)
-apt-get -qq install --simulate --no-install-recommends $names >/dev/null
-echo "$names" | wc -w
-size=$(megabytes)
-./scripts/demo
-echo "It takes $(($(megabytes) - size)) MB."
-"""
-
-# The viewer is a page that a server makes: that the server answers is enough.
-VIEW = """
-set -m
-coproc bash -c '%s'
-viewer=$COPROC_PID
-head -n 1 <&"${COPROC[0]}"
-kill -INT -- "-$viewer"
-wait "$viewer"
-test ! -e /usr/sbin/policy-rc.d
-"""
-
-
 @fresh.makes_systems
 @pytest.mark.limit(1500)
 @fresh.everywhere
@@ -53,9 +20,10 @@ test ! -e /usr/sbin/policy-rc.d
 def test_a_new_system(tmp_path, suite, user):
     system = fresh.System(suite, tmp_path, user)
     system.run("echo 'APT::Get::Assume-Yes \"true\";' | sudo tee /etc/apt/apt.conf.d/98yes")
-    settings = system.run(SETTINGS)
+    settings = system.run_file("fresh/settings.sh")
     says_and_shows(system)
-    assert system.run(SETTINGS) == settings
+    # Go of bookworm is too old: scripts/deps takes another one from its backports.
+    assert system.run_file("fresh/settings.sh") == settings
     assert test_readme.INSTALL.keys() == AWAY.keys()
     system.run("cp build/demo/shop app; cp scripts/example/pages.py app.py; chmod o+x ~; ./scripts/deps package")
     for way, command in test_readme.INSTALL.items():
@@ -64,7 +32,7 @@ def test_a_new_system(tmp_path, suite, user):
 
 def says_and_shows(system):
     """scripts/demo, and each command that it prints."""
-    names, *lines = system.run(DEMO, timeout=600).splitlines()
+    names, *lines = system.run_file("fresh/demo.sh", timeout=600).splitlines()
     assert int(names) > 50
     assert re.fullmatch(r"Installing what is missing \(root or sudo\) +\d+ s", lines[0]), lines
     assert re.fullmatch(r"Building +\d+ s", lines[1]), lines
@@ -79,7 +47,7 @@ def says_and_shows(system):
     assert "\nCritical path" in system.run(why)
     assert "cache_lock" in system.run(holders)
     if system.root.name in ("bookworm", "trixie"):  # no source of packages that other minimal systems have brings a Go 1.23
-        said = system.run(VIEW % view, timeout=400)
+        said = system.run_file("fresh/view.sh", view, timeout=400)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+.*\n", said), said
 
 
@@ -90,35 +58,12 @@ AWAY = {
     "Python wheel": "pip uninstall -q -y gotrace; deactivate; test -z \"$(find v -name '*gotrace*')\"; rm -r v",
     "archive": "sudo ~/gotrace-*/install.sh --remove",
 }
-INSTALLED = """
-there() {{ find /usr /opt /etc -xdev -not -path '/usr/share/python3*' -not -name __pycache__ -not -name '*.pyc' 2>/dev/null | sort; }}
-there >before
-{{
-    {command} || exit
-}} >/dev/null
-for gotrace in gotrace 'gotrace record'; do
-    $gotrace -q -o t.out -- ./app >/dev/null
-    gotrace info --check t.out
-    gotrace why t.out
-done
-gotrace -q -o t.out -- python3 app.py >/dev/null
-gotrace why t.out
-{typed}
-# another user, who can write nowhere but to /tmp
-gotrace=$(command -v gotrace)
-sudo unshare --mount bash -euc 'mount --bind /tmp /tmp; mount -o remount,ro,bind /; exec runuser -u nobody -- "$@"' bash \\
-    "$gotrace" record -q -o /tmp/nobody.out -- ./app >/dev/null
-sudo "$gotrace" info --check /tmp/nobody.out
-sudo rm /tmp/nobody.out
-{away}
-there | diff before -
-"""
 
 
 def installs(system, way, command):
     """One line of README.md in the checkout; then gotrace is on PATH and records, for another user, too, and goes away again."""
     typed = [f"{then}; gotrace info --check trace.out; rm trace.out" for then in test_readme.PYTHON] if way == "Python wheel" else []
-    said = system.run(INSTALLED.format(command=command, typed="\n".join(typed), away=AWAY[way]), timeout=400)
+    said = system.run_file("fresh/installed.sh", command, "\n".join(typed), AWAY[way], timeout=400)
     assert said.count("Go's reader takes all of it") == 3 + len(typed), said
     assert said.count("read <- ask_for_price (shop.c:") >= 2 and "<- ask_service (app.py:" in said, said
 

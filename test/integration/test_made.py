@@ -215,13 +215,7 @@ def test_stacks_of_a_container(staying):
 @pytest.mark.needs("node")
 def test_node(traced, tmp_path):
     """By the map that --perf-basic-prof writes."""
-    script = tmp_path / "app.js"
-    script.write_text(
-        "function work() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2); }\n"
-        "function outer() { for (let i = 0; i < 3; i++) work(); }\n"
-        "for (let i = 0; i < 20; i++) outer();\n"
-        "console.log(process.pid);\n"
-    )
+    script = SOURCES / "made/app.js"
     result = traced(["node", "--perf-basic-prof", "--interpreted-frames-native-stack", script], timeout=60, cwd=tmp_path).ok()
     pathlib.Path(f"/tmp/perf-{result.stdout.strip()}.map").unlink()
     chains = set()

@@ -133,17 +133,6 @@ def test_names_that_cannot_be_read_again(tmp_path, format):
         assert last[1].file.endswith(".c") and last[1].line, last
 
 
-BRIEF = """
-import threading
-for _ in range(1000):
-    t = threading.Thread(target=int)
-    t.start()
-    t.join()
-print(flush=True)
-input()
-"""
-
-
 @pytest.fixture(params=["as it is", pytest.param("never", marks=ROOT_ONLY), pytest.param("always", marks=ROOT_ONLY)])
 def folder(request, tmp_path):
     """A folder, also in file systems that never and always give large pages."""
@@ -159,7 +148,7 @@ def folder(request, tmp_path):
 def test_a_thread_that_ends_soon_takes_a_page_of_the_box(folder):
     """Its buffer has 16, which wait for the end of the generation."""
     env = proc.traced_env(folder / "t.out", {"GOTRACE_LIVE": "on"})
-    child = proc.spawn([sys.executable, "-c", BRIEF], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = proc.spawn([sys.executable, SOURCES / "memory/brief.py"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.stdout.readline()
     taken = (folder / "t.out.live").stat().st_blocks * 512
     child.communicate(b"\n")
@@ -181,7 +170,7 @@ def test_brief_threads_wait_for_a_disk_that_stands_still(tmp_path, format):
     with open(os.open(tmp_path / "t.out", os.O_RDONLY | os.O_NONBLOCK), "rb") as source, open(tmp_path / "read.out", "wb") as target:
         fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, page)
         os.set_blocking(source.fileno(), True)
-        child = proc.spawn([sys.executable, "-c", BRIEF], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = proc.spawn([sys.executable, SOURCES / "memory/brief.py"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert not select.select([child.stdout], [], [], 2)[0], "threads of which nothing is written went on"
         reader = threading.Thread(target=shutil.copyfileobj, args=(source, target))
         reader.start()

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from lib import BUILD, PROGRAMS, ROOT, gotools, proc, reports
+from lib import BUILD, PROGRAMS, ROOT, SINGLE, gotools, proc, reports
 from lib.spans import SLACK, check_readers, differences, event_counts, sums, window
 from lib.seeds import seeded
 
@@ -353,41 +353,6 @@ def test_damaged_input(family, tmp_path, format):
         all.unlink(missing_ok=True)
 
 
-# Three processes take one token in turn, and note which process held it.
-TOKEN = r"""
-#include <semaphore.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-enum { PROCESSES = 3, ROUNDS = 40 };
-static struct { sem_t token, begin; int taker[PROCESSES * ROUNDS], n; } *all;
-int main(void)
-{
-    all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    sem_init(&all->token, 1, 1);
-    sem_init(&all->begin, 1, 0);
-    for (int i = 0; i < PROCESSES; i++) {
-        if (fork())
-            continue;
-        sem_wait(&all->begin);
-        for (int k = 0; k < ROUNDS; k++) {
-            sem_wait(&all->token);
-            all->taker[all->n++] = getpid();
-            usleep(2000);
-            sem_post(&all->token);
-        }
-        return 0;
-    }
-    for (int i = 0; i < PROCESSES; i++)
-        sem_post(&all->begin);
-    while (wait(NULL) > 0)
-        ;
-    for (int i = 0; i < all->n; i++)
-        printf("%d\n", all->taker[i]);
-    return all->n != PROCESSES * ROUNDS;
-}
-"""
 PASSED = """
 SELECT k.tid AS waker, t.tid AS waiter FROM waits JOIN locks ON locks.id = lock_id JOIN threads AS t ON t.id = thread_id
 JOIN threads AS k ON k.id = waker_id WHERE locks.name LIKE 'shared%' AND waits.ended ORDER BY begin_ns + waits.ns
@@ -396,8 +361,8 @@ JOIN threads AS k ON k.id = waker_id WHERE locks.name LIKE 'shared%' AND waits.e
 
 def test_a_token_between_processes(tmp_path):
     """A semaphore that serves as a lock: each wait is ended by the process that had the token before, whoever else waits."""
-    program, trace = proc.compile(TOKEN, tmp_path / "token", "-pthread"), tmp_path / "t.out"
-    told = [int(pid) for pid in proc.run([GOTRACE, "-f", "-o", trace, program], timeout=60).ok().stdout.split()]
+    trace = tmp_path / "t.out"
+    told = [int(pid) for pid in proc.run([GOTRACE, "-f", "-o", trace, SINGLE / "merge/token"], timeout=60).ok().stdout.split()]
     passed = collections.Counter((one, other) for one, other in zip(told, told[1:]) if one != other)
     rows = json.loads(proc.run([GOTRACE, "sql", "--json", trace, PASSED]).ok().stdout)
     found = collections.Counter((row["waker"], row["waiter"]) for row in rows)
@@ -406,26 +371,10 @@ def test_a_token_between_processes(tmp_path):
     assert (found - passed).total() <= 0.02 * passed.total(), (passed, found)
 
 
-# Forks in close succession.
-CHILDREN = r"""
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void)
-{
-    for (int i = 0; i < 100; i++) {
-        if (!fork())
-            return 0;
-    }
-    while (wait(NULL) > 0)
-        ;
-}
-"""
-
-
 def test_children_of_a_parent_that_has_forked_before(tmp_path):
     """Each is its parent's. From the second fork on, the parent's call begins as its fork does, for all that the clock knows."""
-    program, trace = proc.compile(CHILDREN, tmp_path / "children"), tmp_path / "t.out"
-    proc.run([GOTRACE, "-f", "-o", trace, program], timeout=60).ok()
+    trace = tmp_path / "t.out"
+    proc.run([GOTRACE, "-f", "-o", trace, SINGLE / "merge/children"], timeout=60).ok()
     events = gotools.parse(trace)
     made_by = {e.goid: e.m for e in events if e.is_go("NotExist", "Runnable")}
     first = {e.g: e.m for e in events if e.kind == "Label" and e.fields["Label"].endswith("/main")}

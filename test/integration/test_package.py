@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib import PROGRAMS, ROOT, fresh, gotools, proc
+from lib import PROGRAMS, ROOT, SOURCES, fresh, gotools, proc
 
 THREADS = PROGRAMS / "threads"
 TOOL = ROOT / "scripts/tool"
@@ -29,14 +29,7 @@ def command_options(command):
 
 
 def bash_completes(*words, cwd=None):
-    script = f"""
-        compopt() {{ :; }} # only while completing
-        source {ROOT}/scripts/completion/gotrace.bash
-        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-        complete -p gotrace >/dev/null && _gotrace
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    result = proc.run(["bash", "--norc", "-c", script, "bash", "gotrace", *words], cwd=cwd).ok()
+    result = proc.run(["bash", "--norc", SOURCES / "package/completes.bash", ROOT / "scripts/completion/gotrace.bash", "gotrace", *words], cwd=cwd).ok()
     assert not result.stderr, result.stderr
     return set(result.stdout.split())
 

@@ -152,37 +152,25 @@ def test_threads_of_libcxx_have_the_name_of_what_they_run(like_libcxx):
     assert sorted(like_libcxx[1]) == ["Functor", "main", "main::{lambda#1}", "until_changed()", "until_woken()"]
 
 
-LIBRARY = """
-#include <unistd.h>
-void wrap_sleep(int us) { usleep(us); }
-void outer_sleep(int us) { wrap_sleep(us); }
-"""
-USER = """
-void outer_sleep(int us);
-__attribute__((noinline)) void request(void) { outer_sleep(30000); }
-int main(void) { request(); return 0; }
-"""
-
-
 @pytest.fixture
 def wrapped(traced, tmp_path):
     """A trace of a program that waits in a library of its own."""
-    library = proc.compile(LIBRARY, tmp_path / "libwrap.so", "-shared", "-fPIC", "-fno-optimize-sibling-calls")
-    program = proc.compile(USER, tmp_path / "prog", library, f"-Wl,-rpath,{tmp_path}", "-fno-optimize-sibling-calls")
+    library = proc.compile(SOURCES / "places/wraps.c", tmp_path / "libwrap.so", "-shared", "-fPIC", "-fno-optimize-sibling-calls")
+    program = proc.compile(SOURCES / "places/wrapped.c", tmp_path / "prog", library, f"-Wl,-rpath,{tmp_path}", "-fno-optimize-sibling-calls")
     return traced([program]).ok().trace
 
 
 def test_the_programs_own_libraries(wrapped):
     (place,) = places(wrapped)
-    assert place == "usleep <- wrap_sleep (libwrap.so.c:3)"
+    assert place == "usleep <- wrap_sleep (wraps.c:6)"
     (place,) = places(wrapped, "--frames=2")
-    assert place == "usleep <- wrap_sleep (libwrap.so.c:3) < outer_sleep (libwrap.so.c:4)"
+    assert place == "usleep <- wrap_sleep (wraps.c:6) < outer_sleep (wraps.c:11)"
     (place,) = places(wrapped, "--frames=9")
-    assert place.endswith(" < outer_sleep (libwrap.so.c:4) < request (prog.c:3) < main (prog.c:4)")
+    assert place.endswith(" < outer_sleep (wraps.c:11) < request (wrapped.c:6) < main (wrapped.c:11)")
 
 
 def test_skipped(wrapped):
-    for skip, site in [("libwrap.so", "request (prog.c:3)"), ("^wrap_", "outer_sleep (libwrap.so.c:4)"), ("wrap_|outer_", "request (prog.c:3)")]:
+    for skip, site in [("libwrap.so", "request (wrapped.c:6)"), ("^wrap_", "outer_sleep (wraps.c:11)"), ("wrap_|outer_", "request (wrapped.c:6)")]:
         assert places(wrapped, f"--skip={skip}") == {f"usleep <- {site}"}
     # Nothing of the program's is left: the best there is.
     (place,) = places(wrapped, "--skip=.")
@@ -193,13 +181,13 @@ def test_rules_of_the_user(wrapped, tmp_path):
     """In a file that is named, or in the user's configuration. A bad line is reported once."""
     rules = tmp_path / "rules"
     rules.write_text("# ours\n\nskip module /libwrap[.]so$\nbusy  function  ^x y$\n")
-    assert places(wrapped, env={"GOTRACE_FRAMES": rules}) == {"usleep <- request (prog.c:3)"}
+    assert places(wrapped, env={"GOTRACE_FRAMES": rules}) == {"usleep <- request (wrapped.c:6)"}
     config = tmp_path / "config/gotrace/frames"
     config.parent.mkdir(parents=True)
-    config.write_text("library,skip source libwrap".replace("source", "file"))
-    assert places(wrapped, env={"XDG_CONFIG_HOME": tmp_path / "config"}) == {"usleep <- request (prog.c:3)"}
-    config.write_text("skip function wrap_\nown file libwrap")
-    assert places(wrapped, env={"XDG_CONFIG_HOME": tmp_path / "config"}) == {"usleep <- wrap_sleep (libwrap.so.c:3)"}
+    config.write_text("library,skip source wraps".replace("source", "file"))
+    assert places(wrapped, env={"XDG_CONFIG_HOME": tmp_path / "config"}) == {"usleep <- request (wrapped.c:6)"}
+    config.write_text("skip function wrap_\nown file wraps")
+    assert places(wrapped, env={"XDG_CONFIG_HOME": tmp_path / "config"}) == {"usleep <- wrap_sleep (wraps.c:6)"}
     for bad in "skip it", "hop function x", "skip function (", "skip module", "skip":
         rules.write_text(f"skip function fine\n{bad}\n")
         result = proc.run([GOTRACE, "top", wrapped], env={"GOTRACE_FRAMES": rules})
@@ -219,15 +207,14 @@ def test_options_that_say_nothing(wrapped, option):
 def test_which_module_is_the_program(traced, tmp_path, format):
     """Where it lies among the system's libraries, too, also by another name, and its own directory's libraries with it."""
     (tmp_path / "lib").mkdir()
-    source = USER.replace("outer_sleep(30000)", "usleep(30000)").replace("void outer_sleep(int us);", "#include <unistd.h>")
-    program = proc.compile(source, tmp_path / "prog")
+    program = proc.compile(SOURCES / "places/wrapped.c", tmp_path / "prog", "-Douter_sleep=usleep")
     (tmp_path / "other").symlink_to("prog")
     rules = tmp_path / "rules"
     rules.write_text(f"library module ^{tmp_path}/")
     for name in "prog", "other":
         trace = traced([tmp_path / name], env={"GOTRACE_FORMAT": format}).ok().trace
         assert f"{program}/{tmp_path / name}".encode() in trace.read_bytes()
-        assert places(trace, env={"GOTRACE_FRAMES": rules}) == {"usleep <- request (prog.c:3)"}
+        assert places(trace, env={"GOTRACE_FRAMES": rules}) == {"usleep <- request (wrapped.c:6)"}
 
 
 # --- names

@@ -20,14 +20,6 @@ KNOWN = range(9, 16)  # of 3.N
 HERE = [p for d in ("/usr/bin", "/usr/local/bin") for p in pathlib.Path(d).glob("python3.*") if re.fullmatch(r"python3\.\d+", p.name)]
 PYTHONS = [pathlib.Path(p) for p in os.environ.get("GOTRACE_TEST_PYTHONS", "").split(":") if p] or sorted(HERE)
 
-# Its library, for embeds.c.
-LIBRARY = """
-import os, sysconfig
-directory, name = map(sysconfig.get_config_var, ("LIBDIR", "INSTSONAME"))
-path = f"{directory}/{name}"
-print(path if os.path.exists(path) else name)
-"""
-
 
 def source(name):
     """The text of one of the programs, which needs what tells.py has."""
@@ -40,7 +32,7 @@ TELLS = source("tells")
 
 def embeds(python, rounds=1):
     """The command that executes scripts in that Python's library, after a dlopen, so often."""
-    library = proc.run([python, "-c", LIBRARY]).ok().stdout.strip()
+    library = proc.run([python, SOURCES / "python/library.py"]).ok().stdout.strip()
     command = [PROGRAMS / "embeds", library, rounds]
     if "dlopen" in proc.run([*command, "-c", ""]).stderr:
         pytest.skip(f"{library} is not here; ./scripts/deps test installs that of the system")
@@ -143,22 +135,13 @@ def test_code_that_goes(run):
 
 
 def test_names_in_all_scripts(run):
-    result, told = run("""
-text = "def größe(): nap()\\ndef 日本(): größe()\\ndef 𐐨(): 日本()\\n"
-for name in ("plain.py", "größe.py", "日本.py", "𐐨.py"):
-    exec(compile(text, name, "exec"))
-    𐐨()
-""")
+    result, told = run(source("names_in_all_scripts"))
     assert [f[0] for f in told[2]][:4] == ["nap", "größe", "日本", "𐐨"] and waits(result.trace, told) == told
 
 
 def test_deep(run):
     """The innermost functions are there, as many as a stack has."""
-    result, told = run("""
-sys.setrecursionlimit(5000)
-def deep(n): deep(n - 1) if n else nap()
-for n in (10, 120, 400, 1500): deep(n)
-""")
+    result, told = run(source("recursion"))
     found = waits(result.trace, told)
     assert len(found) == len(told) and found[0] == told[0]
     assert all(f == t[: len(f)] and len(f) >= min(len(t), 40) for f, t in zip(found, told)), [len(f) for f in found]
@@ -170,25 +153,9 @@ def test_a_call_under_way(run):
     assert [f for f in waits(result.trace, told, "read") if f[0][0] == "read"] == told
 
 
-# More rounds than the compiler of 3.14 and 3.15 needs to take a loop for hot.
-HOT = """
-import sys, threading, time
-lock = threading.Lock()
-def work():
-    for _ in range(6000):
-        with lock: time.sleep(0.00002)
-print(hasattr(sys, "_jit") and sys._jit.is_enabled())
-threads = [threading.Thread(target=work) for _ in range(2)]
-for t in threads: t.start()
-for t in threads: t.join()
-"""
-
-
-def test_code_that_is_compiled(python, traced, tmp_path):
+def test_code_that_is_compiled(python, traced):
     """PYTHON_JIT: native frames end where the code of a hot loop begins; Python's own are there all the same."""
-    program = tmp_path / "hot.py"
-    program.write_text(HOT)
-    result = traced([python, program], env={"PYTHON_JIT": "1"}, timeout=60).ok()
+    result = traced([python, SOURCES / "python/hot.py"], env={"PYTHON_JIT": "1"}, timeout=60).ok()
     if result.stdout != "True\n":
         pytest.skip("this Python compiles nothing")
     waits = [[f.func for f in e.stack] for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")]
@@ -220,12 +187,7 @@ def test_handlers_and_destructors(run):
 
 def test_forked_child(run, tmp_path):
     """It has the same functions, and goes on from there."""
-    result, told = run("""
-def f(): nap()
-f()
-child = os.fork()
-threading.Thread(target=f).start() if not child else os.waitpid(child, 0)
-""", trace=f"{tmp_path}/%p.out")
+    result, told = run(source("forks"), trace=f"{tmp_path}/%p.out")
     traces = [waits(path, told) for path in tmp_path.glob("*.out")]
     assert len(told) == 2 and sorted(t for t in traces if t) == sorted([[told[0]], [told[1]]]), traces
 

@@ -1,5 +1,6 @@
 """The scripts that people and CI start; what they install and run in new systems: test_fresh.py."""
 
+import ast
 import os
 import pathlib
 import re
@@ -9,7 +10,7 @@ import sys
 
 import pytest
 
-from lib import ROOT, proc
+from lib import ROOT, SOURCES, proc
 from long.mutants import MUTANTS
 
 
@@ -79,15 +80,6 @@ def test_a_failure_is_named_at_once(tmp_path):
     proc.kill_group(child)
 
 
-RUNS = """
-import os, pathlib, pytest
-def run():
-    file = pathlib.Path(os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split("[")[0].split(" ")[0] + ".runs")
-    file.write_text(file.read_text() + "." if file.exists() else ".")
-    return len(file.read_text())
-"""
-
-
 @pytest.fixture
 def gate(tmp_path):
     """A function that runs test/run.py on a suite of one file. Gives its exit status and what it says."""
@@ -96,7 +88,7 @@ def gate(tmp_path):
         shutil.copy(ROOT / "test" / name, tmp_path / "test")
 
     def run(tests, *options):
-        (tmp_path / "test/test_it.py").write_text(RUNS + tests)
+        (tmp_path / "test/test_it.py").write_text((SOURCES / "scripts/runs.py").read_text() + tests)
         argv = [sys.executable, tmp_path / "test/run.py", "-p", "no:cacheprovider", *options]
         result = proc.run(argv, env={"PYTHONPATH": ROOT / "test", "PYTEST_XDIST_WORKER": "", "ALL_NEEDS": ""}, timeout=100, cwd=tmp_path)
         return result.returncode, result.stdout
@@ -193,3 +185,35 @@ def test_what_long_mutants_breaks_is_there(hook):
     _, file, text, *_ = MUTANTS[hook]
     (path,) = (ROOT / "preload").rglob(file)
     assert path.read_text().count(text) == 1
+
+
+# What only programs of C, C++, Rust, Go, Python and shell have.
+PROGRAM = re.compile(
+    r"#include|\bint main\(|\bfn main\(|^package main$|^\s*(?:def|class) \w+.*:|^import \w|^from \w+ import |^\s*(?:done|fi)$", re.M
+)
+
+
+def programs_in(text):
+    """The lines in which strings begin that are programs of more than five lines."""
+    nodes = list(ast.walk(ast.parse(text)))
+    strings = {node: node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            strings[node] = "".join(strings.pop(part, "x") for part in node.values)
+        elif isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and node.body and isinstance(node.body[0], ast.Expr):
+            strings.pop(node.body[0].value, None)  # a docstring
+    return sorted(node.lineno for node, text in strings.items() if len(text.strip().splitlines()) > 5 and PROGRAM.search(text))
+
+
+def test_programs_are_files():
+    """CONTRIBUTING.md: a program of more than five lines is a file, which compilers, linters and editors know."""
+    found = {path.relative_to(ROOT): programs_in(path.read_text()) for path in (ROOT / "test").rglob("*.py")}
+    assert len(found) > 100 and not any(found.values()), {str(path): lines for path, lines in found.items() if lines}
+
+
+@pytest.mark.parametrize("first", ["#include <x.h>", "int main(void)", "fn main()", "package main", "def f():", "import os", "done"])
+def test_programs_in_strings_are_found(first):
+    """Also in f-strings. Docstrings, five lines, and what is no program are allowed."""
+    program = repr(first + "\n" + "x\n" * 5)
+    assert programs_in(f"a = 1\nb = {program}") == programs_in(f"\nb = f{program}") == [2]
+    assert not programs_in(program) and not programs_in("b = " + program[:-4] + "'") and not programs_in("b = " + repr("x\n" * 100))

@@ -324,13 +324,10 @@ def test_a_thread_with_many_states_of_python(fake_python):
         assert len(stacks_in_little_memory(program.pid)["threads"]) == 2
 
 
-DEEP = "import sys, time\nsys.setrecursionlimit(10000)\ndef work(n):\n    if n: work(n - 1)\n    print(flush=True)\n    time.sleep(600)\nwork({})"
-
-
 @pytest.mark.parametrize("fake, n", [(False, 1900), (False, 2100), (True, 2100)])
 def test_deep_recursion_of_python(fake_python, fake, n):
     """Its innermost functions, and that there are more."""
-    argv = [fake_python, "deep", n] if fake else ["/usr/bin/python3", "-c", DEEP.format(n)]
+    argv = [fake_python, "deep", n] if fake else ["/usr/bin/python3", SOURCES / "stacks/deep.py", n]
     with Program(*argv) as program:
         program.line()
         _, found = await_stacks(program.pid, lambda found: functions(found["threads"][-1]).count("work") > 900)
@@ -353,14 +350,8 @@ def test_stdio():
 
 def test_the_gil_and_a_join(tmp_path):
     """Who has the GIL joins a thread that waits for it; without the join, and where the GIL is given up meanwhile, there is none."""
-    source = r"""
-        #include <pthread.h>
-        static void *(*ensure)(void);
-        static void *work(void *arg) { (*(int (*)(void))ensure)(); return arg; }
-        void join(void *(*f)(void)) { pthread_t t; ensure = f; pthread_create(&t, 0, work, 0); pthread_join(t, 0); }
-    """
     script = "import ctypes, sys; print('ready', flush=True); ctypes.{}(sys.argv[1]).join(ctypes.cast(ctypes.pythonapi.PyGILState_Ensure, ctypes.c_void_p))"
-    library = proc.compile(source, tmp_path / "libjoin.so", "-shared", "-fPIC")
+    library = proc.compile(SOURCES / "gil/join.c", tmp_path / "libjoin.so", "-shared", "-fPIC")
     with Program("/usr/bin/python3", "-c", script.format("PyDLL"), library) as program:
         assert program.line() == "ready"
         _, found = await_stacks(program.pid, lambda found: found["deadlocks"])
@@ -941,18 +932,13 @@ def test_a_root_that_may_not(asleep):
 @pytest.mark.parametrize(("scope", "advice"), [(1, "try as root, or set it to 0 (sysctl(8))"), (3, "until the next boot")])
 def test_yama(tmp_path, scope, advice):
     """Where its switch is what forbids it. This kernel may not have that: a process that nobody may debug, and the file."""
-    source = """
-        #include <stdio.h>
-        #include <sys/prctl.h>
-        int main(void) { prctl(PR_SET_DUMPABLE, 0); puts("ready"); fflush(stdout); return getchar(); }
-    """
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     kernel = "/proc/sys/kernel"
     script = f'mount -t tmpfs none {kernel} && mkdir {kernel}/yama && echo {scope} > {kernel}/yama/ptrace_scope && exec "$0" "$@"'
     confined = ["unshare", "--mount", "sh", "-c", script]
     if proc.run([*confined, "true"]).returncode:
         pytest.skip("no mount namespace may be made here")
-    built = proc.compile(source, tmp_path / "forbids")
+    built = pathlib.Path(shutil.copy(SINGLE / "stacks/forbids", tmp_path))
     gotrace = pathlib.Path(shutil.copy(GOTRACE, tmp_path))  # where that user may come
     for path in (built, gotrace, *list(tmp_path.parents)[:-2], tmp_path):
         path.chmod(path.stat().st_mode | 0o055)
@@ -1028,16 +1014,7 @@ def test_json_whatever_names_there_are(tmp_path):
 
 def test_no_name_forges_a_line(tmp_path):
     """A path of a descriptor and the name of a function may have a newline; the report's lines are its own."""
-    program = proc.compile(
-        """
-        #include <stdio.h>
-        #include <unistd.h>
-        __attribute__((noinline)) int forged_DEADLOCK(char *c) { return (int)read(0, c, 1) + 1; }
-        int main(void) { char c; puts("ready"); fflush(stdout); return forged_DEADLOCK(&c); }
-        """,
-        tmp_path / "forger",
-        "-O0",
-    )
+    program = proc.compile(SOURCES / "stacks/forged.c", tmp_path / "forger", "-O0")
     program.write_bytes(program.read_bytes().replace(b"forged_DEADLOCK", b"forged\nDEADLOCK"))
     fifo = tmp_path / "fifo\nDEADLOCK: thread 1"
     os.mkfifo(fifo)

@@ -11,31 +11,13 @@ import threading
 
 import pytest
 
-from lib import PROGRAMS, ROOT, SANITIZER, gotools, proc
+from lib import PROGRAMS, ROOT, SANITIZER, SOURCES, gotools, proc
 from lib.seeds import seeded
 
 GOTRACE = ROOT / "scripts/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
-LIBRARY = """
-#include <time.h>
-static inline __attribute__((always_inline)) void inner(void)
-{
-    struct timespec ms = {0, 1000000};
-    nanosleep(&ms, 0); // line 6
-}
-static __attribute__((noinline)) void hidden(void)
-{
-    inner(); // line 10
-    __asm__ volatile("");
-}
-__attribute__((noinline, visibility("default"))) void outer(void)
-{
-    hidden(); // line 15
-    __asm__ volatile("");
-}
-"""
 MAIN = "void outer(void);\nint main(void) { outer(); return 0; } // line 2\n"
-NAMED = [("inner", "libx.so.c", 6), ("hidden", "libx.so.c", 10), ("outer", "libx.so.c", 15), ("main", "prog.c", 2)]
+NAMED = [("inner", "inlined.c", 13), ("hidden", "inlined.c", 18), ("outer", "inlined.c", 24), ("main", "prog.c", 2)]
 formats = pytest.mark.parametrize("format", gotools.some("go1.7", of=[f for f in gotools.FORMATS if f != "go1.5"]))
 
 
@@ -46,10 +28,14 @@ def split(path, debug):
     proc.run(["strip", path]).ok()
 
 
+def made_library(path, *flags):
+    return proc.compile(SOURCES / "symbols/inlined.c", path, "-DAPART", "-Dmiddle=hidden", *flags, "-shared", "-fPIC", "-Wl,--build-id")
+
+
 @pytest.fixture
 def host(tmp_path):
     """A program and its library as they are on the traced host; their debug files are in tmp_path/debug."""
-    library = proc.compile(LIBRARY, tmp_path / "libx.so", "-shared", "-fPIC", "-Wl,--build-id")
+    library = made_library(tmp_path / "libx.so")
     program = proc.compile(MAIN, tmp_path / "prog", "-Wl,--build-id", library, f"-Wl,-rpath,{tmp_path}")
     split(library, tmp_path / "debug")
     split(program, tmp_path / "debug")
@@ -93,7 +79,7 @@ def test_debug_dir(traced, tmp_path, host, format, here):
     for go in gotools.readers_of(format).values():
         gotools.check(named, go=go)
     text = proc.run([GOTRACE, "top", "--kind=sleep", named]).ok().stdout
-    assert "nanosleep <- inner (libx.so.c:6)" in text, text
+    assert "nanosleep <- inner (inlined.c:13)" in text, text
     if gotools.FORMATS[format][1] is None:
         (before,), (after,) = sleeps(trace), sleeps(named)
         assert after[: len(NAMED)] == NAMED
@@ -148,7 +134,7 @@ def test_debug_information_that_has_no_line_for_an_address(traced):
 
 def test_another_build_is_refused(traced, tmp_path, host):
     trace = traced([host]).ok().trace
-    other = proc.compile(LIBRARY.replace("1000000", "2000000"), tmp_path / "other", "-shared", "-fPIC", "-Wl,--build-id")
+    other = made_library(tmp_path / "other", "-DROUNDS=1")
     wrong = tmp_path / "debug/libx.so.debug"
     proc.run(["objcopy", "--only-keep-debug", other, wrong]).ok()
     away(host, tmp_path)
@@ -184,8 +170,7 @@ def test_libraries_that_came_and_went(traced, tmp_path, format):
     """One after the other at one address: each keeps its own names."""
     libraries = []
     for name in "liba.so", "libb.so":
-        source = LIBRARY.replace("inner", f"inner_{name[3]}").replace("hidden", f"hidden_{name[3]}")
-        library = proc.compile(source, tmp_path / name, "-shared", "-fPIC", "-Wl,--build-id")
+        library = made_library(tmp_path / name, f"-Dinner=inner_{name[3]}", f"-Dhidden=hidden_{name[3]}")
         split(library, tmp_path / "debug")
         libraries.append(library)
     trace = traced([PROGRAMS / "loader", *libraries, libraries[0]], env={"GOTRACE_FORMAT": format}).ok().trace
@@ -194,7 +179,7 @@ def test_libraries_that_came_and_went(traced, tmp_path, format):
     for go in gotools.readers_of(format).values():
         gotools.check(trace, go=go)
     names = [[(f, line) for f, _, line in stack[:3]] for stack in sleeps(trace)]
-    assert names == [[(f"inner_{x}", 6), (f"hidden_{x}", 10), ("outer", 15)] for x in "aba"]
+    assert names == [[(f"inner_{x}", 13), (f"hidden_{x}", 18), ("outer", 24)] for x in "aba"]
 
 
 def test_a_cut_trace(traced, tmp_path, host):

@@ -10,25 +10,8 @@ import pytest
 from lib import LIBRARY, PROGRAMS, ROOT, SINGLE, SOURCES, gotools, proc
 from lib.reports import GOTRACE
 
-SOURCE = """
-#include <time.h>
-static inline __attribute__((always_inline)) void inner(void)
-{
-    struct timespec ms = {0, 1000000};
-    nanosleep(&ms, 0); // line 6
-}
-static inline __attribute__((always_inline)) void middle(void)
-{
-    inner(); // line 10
-}
-__attribute__((noinline, visibility("default"))) void outer(void)
-{
-    middle(); // line 14
-    __asm__ volatile("");
-}
-"""
-MAIN = SOURCE + "int main(void) { outer(); return 0; }\n"
-INLINED = [("inner", 6), ("middle", 10), ("outer", 14)]
+SOURCE = SOURCES / "symbols/inlined.c"
+INLINED = [("inner", 13), ("middle", 18), ("outer", 24)]
 
 
 def frames(trace):
@@ -46,10 +29,10 @@ def functions_and_lines(stack):
     "flags", [["-pie", "-fPIE"], ["-no-pie"], ["-gdwarf-4"], ["-gdwarf-5"], ["-gz"], ["-O2", "-fomit-frame-pointer"]]
 )
 def test_inlined_frames_with_debug_information(traced, tmp_path, flags):
-    program = proc.compile(MAIN, tmp_path / "prog", *flags)
+    program = proc.compile(SOURCE, tmp_path / "prog", "-DROUNDS=1", *flags)
     (stack,) = frames(traced([program]).ok().trace)
     assert functions_and_lines(stack)[:3] == INLINED
-    assert stack[0][1].endswith("prog.c") and stack[3][0] == "main"
+    assert stack[0][1].endswith("inlined.c") and stack[3][0] == "main"
 
 
 def test_function_within_a_function(traced):
@@ -60,7 +43,7 @@ def test_function_within_a_function(traced):
 
 
 def test_debuglink(traced, tmp_path):
-    program = proc.compile(MAIN, tmp_path / "prog")
+    program = proc.compile(SOURCE, tmp_path / "prog", "-DROUNDS=1")
     proc.run(["objcopy", "--only-keep-debug", program, tmp_path / "prog.debug"]).ok()
     proc.run(["strip", program]).ok()
     proc.run(["objcopy", f"--add-gnu-debuglink={tmp_path}/prog.debug", program]).ok()
@@ -70,7 +53,7 @@ def test_debuglink(traced, tmp_path):
 
 def test_mini_debug_information(traced, tmp_path):
     """.gnu_debugdata: a compressed symbol table."""
-    program = proc.compile(MAIN, tmp_path / "prog")
+    program = proc.compile(SOURCE, tmp_path / "prog", "-DROUNDS=1")
     proc.run(["objcopy", "-S", "--keep-symbol=outer", "--keep-symbol=main", program, tmp_path / "mini"]).ok()
     proc.run(["xz", "-k", tmp_path / "mini"]).ok()
     proc.run(["strip", program]).ok()
@@ -81,11 +64,11 @@ def test_mini_debug_information(traced, tmp_path):
 
 def test_stripped(traced, tmp_path):
     """Dynamic symbols where there are any, else module+offset; the file is the module."""
-    program = proc.compile(MAIN, tmp_path / "prog", "-rdynamic")
+    program = proc.compile(SOURCE, tmp_path / "prog", "-DROUNDS=1", "-rdynamic")
     proc.run(["strip", program]).ok()
     (stack,) = frames(traced([program]).ok().trace)
     assert stack[0] == ("outer", str(program), 0)
-    bare = proc.compile(MAIN.replace('visibility("default")', 'visibility("hidden")'), tmp_path / "bare")
+    bare = proc.compile(SOURCE, tmp_path / "bare", "-DROUNDS=1")
     proc.run(["strip", bare]).ok()
     (stack,) = frames(traced([bare]).ok().trace)
     assert stack[0][0].startswith("bare+0x") and stack[0][1] == str(bare)
@@ -95,8 +78,7 @@ def test_libraries_unloaded_before_symbolization(traced, tmp_path):
     """Three libraries in turn, likely at one address, all gone when the trace is written."""
     libraries = []
     for i in range(3):
-        source = SOURCE.replace("middle", f"middle{i}")
-        libraries.append(proc.compile(source, tmp_path / f"lib{i}.so", "-shared", "-fPIC"))
+        libraries.append(proc.compile(SOURCE, tmp_path / f"lib{i}.so", f"-Dmiddle=middle{i}", "-shared", "-fPIC"))
     stacks = frames(traced([PROGRAMS / "loader", *libraries]).ok().trace)
     expected = [[(f.replace("middle", f"middle{i}"), line) for f, line in INLINED] for i in range(3)]
     assert [functions_and_lines(s)[:3] for s in stacks] == expected
@@ -105,7 +87,7 @@ def test_libraries_unloaded_before_symbolization(traced, tmp_path):
 def test_replaced_file_is_not_used(traced, tmp_path):
     """A library whose file became another one after it was loaded: no names rather than wrong ones."""
     library = proc.compile(SOURCE, tmp_path / "lib.so", "-shared", "-fPIC")
-    proc.compile(SOURCE.replace("outer", "wrong"), tmp_path / "other.so", "-shared", "-fPIC")
+    proc.compile(SOURCE, tmp_path / "other.so", "-Douter=wrong", "-shared", "-fPIC")
     source = "#include <stdio.h>\n" + (ROOT / "test/prog/loader.c").read_text()
     source = source.replace("outer();", "outer(); rename(argv[2], argv[1]); return 0;")
     loader = proc.compile(source, tmp_path / "loader", "-ldl")
@@ -123,23 +105,14 @@ def test_deep_recursion_is_cut_at_128_frames(traced, tmp_path):
     assert len(stack) == 127 and {func for func, _, _ in stack} == {"down"}
 
 
-RUST = """
-use std::{thread, time::Duration};
-mod app { pub mod inner { pub fn work<T: Into<u64>>(ms: T) {
-    std::thread::sleep(std::time::Duration::from_millis(ms.into())); } } }
-fn main() { thread::spawn(|| app::inner::work(3u32)).join().unwrap(); thread::sleep(Duration::from_millis(1)); }
-"""
-
-
 @pytest.mark.needs("rustc")
 @pytest.mark.parametrize("mangling", ["legacy", "v0"])
 def test_rust_names(traced, tmp_path, mangling):
-    (tmp_path / "p.rs").write_text(RUST)
     letter = "C" if "symbol-mangling-version" in proc.run(["rustc", "-C", "help"]).stdout else "Z"  # up to Rust 1.58
     flags = ["-g", "-Zunstable-options", f"-{letter}symbol-mangling-version={mangling}"]
     # one of the two is always the unstable option of its compiler's version
     env = {"RUSTC_BOOTSTRAP": "1"}
-    proc.run(["rustc", *flags, "-o", tmp_path / "prog", tmp_path / "p.rs"], env=env, timeout=50).ok()
+    proc.run(["rustc", *flags, "-o", tmp_path / "prog", SOURCES / "symbols/p.rs"], env=env, timeout=50).ok()
     result = traced([tmp_path / "prog"]).ok()
     names = {f.func for e in gotools.parse(result.trace) for f in e.stack}
     assert any(n.startswith("p::app::inner::work") for n in names), sorted(names)
@@ -173,7 +146,7 @@ STARTS = ["file", "link", "link to a link", "relative", "script", "loader", "des
 @pytest.mark.parametrize("start", STARTS)
 def test_called_as_it_was_started(traced, tmp_path, start):
     """By the link's name, if that is how the program was started, and not by other names the kernel has for it."""
-    file = proc.compile(MAIN, tmp_path / "file")
+    file = proc.compile(SOURCE, tmp_path / "file", "-DROUNDS=1")
     proc.run(["strip", file]).ok()
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / "called").symlink_to(file)
@@ -186,11 +159,11 @@ def test_called_as_it_was_started(traced, tmp_path, start):
 @pytest.mark.parametrize("start", ["link", "loader"])
 def test_link_that_leads_elsewhere_now(traced, tmp_path, start):
     """The file of which the names are is the one that runs, in the trace and when they are filled in later."""
-    source = MAIN.replace("nanosleep", 'if (rename("other", "dir/called")) nanosleep(&ms, 0); nanosleep')
-    file = proc.compile("#include <stdio.h>\n" + source, tmp_path / "file", "-Wl,--build-id=none")
+    source = SOURCE.read_text().replace("nanosleep", 'if (rename("other", "dir/called")) nanosleep(&ms, 0); nanosleep')
+    file = proc.compile("#include <stdio.h>\n" + source, tmp_path / "file", "-DROUNDS=1", "-Wl,--build-id=none")
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / "called").symlink_to(file)
-    wrong = proc.compile(MAIN.replace("outer", "wrong"), tmp_path / "wrong", "-Wl,--build-id=none")
+    wrong = proc.compile(SOURCE, tmp_path / "wrong", "-DROUNDS=1", "-Douter=wrong", "-Wl,--build-id=none")
     (tmp_path / "other").symlink_to(wrong)
     proc.run(["strip", "--strip-debug", file]).ok()
     shutil.copy(file, tmp_path / "whole")
@@ -213,8 +186,7 @@ def test_libdw_that_gives_up(traced, tmp_path):
     stubs["elf_version"] = "int elf_version(void) { return 1; }"
     libdw = ["#include <stdlib.h>", *stubs.values(), 'int lzma_stream_buffer_decode(void) { return 1; }']
     proc.compile("\n".join(libdw), tmp_path / "libdw.so.1", "-shared", "-fPIC")
-    source = SOURCE + "int main(void) { for (int i = 0; i < 300; i++) outer(); return 0; }\n"
-    program = proc.compile(source, tmp_path / "prog")
+    program = proc.compile(SOURCE, tmp_path / "prog", "-DROUNDS=300")
     result = traced([program], env={"LD_LIBRARY_PATH": tmp_path, "GOTRACE_DURATION": "100ms"}).ok()
     assert "nothing lost" in result.stderr, result.stderr
     stacks = frames(result.trace)
@@ -225,13 +197,7 @@ def test_libdw_that_gives_up(traced, tmp_path):
 
 def test_a_large_library_that_is_made_shorter(tmp_path):
     """Its debug information is mapped, not copied. Who strips the file in place must not end the program, which would go on without us."""
-    library = r"""
-        #include <unistd.h>
-        __asm__(".section .debug_types\n.zero 70 << 20\n.previous");
-        __attribute__((noinline)) int first(void) { return usleep(1000) + 1; }
-        __attribute__((noinline)) int second(void) { return usleep(1000) + 1; }
-    """
-    large = proc.compile(library, tmp_path / "liblarge.so", "-shared", "-fPIC", "-g0")
+    large = proc.compile(SOURCES / "symbols/large.c", tmp_path / "liblarge.so", "-shared", "-fPIC", "-g0")
     argv = [proc.compile(SOURCES / "symbols/waits_in.c", tmp_path / "program", f"-L{tmp_path}", "-llarge", f"-Wl,-rpath,{tmp_path}")]
     env = {"LD_PRELOAD": LIBRARY, "GOTRACE_OUTPUT": tmp_path / "t.out", "GOTRACE_RING": "4M"}
     child = proc.spawn(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

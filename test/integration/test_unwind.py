@@ -98,26 +98,12 @@ def test_no_frames_of_ours_in_the_middle(traced, tmp_path, flags):
     assert not any("libgotrace.so" in f.file or "preload/" in f.file for stack in stacks for f in stack), stacks
 
 
-PICKED = """
-#include <sched.h>
-static int one(int n) { return n; }
-static int (*pick(void))(int) { sched_yield(); return one; }
-int picked(int n) __attribute__((ifunc("pick")));
-"""
-PICKS = """
-int picked(int n);
-__attribute__((noinline)) static int outer(int n) { volatile char room[SIZE]; room[0] = 1; return picked(n) - room[0]; }
-__attribute__((noinline)) static int outermost(int n) { volatile char room[SIZE]; room[0] = 1; return outer(n) - room[0]; }
-int main(void) { volatile int n = outermost(2); return n; }
-"""
-
-
 @pytest.mark.skipif(not AARCH64, reason="on x86-64 ld.so keeps where its caller's frame is in a register that is not followed")
 @pytest.mark.parametrize("size", [8, 48, 3000])
 def test_while_a_function_is_bound(traced, tmp_path, size):
     """ld.so's tables of its frames then leave out what the procedure linkage table has pushed."""
-    library = proc.compile(PICKED, tmp_path / "libpicked.so", "-shared", "-fPIC")
-    program = proc.compile(PICKS, tmp_path / "picks", "-O2", f"-DSIZE={size}", "-Wl,-z,lazy", library)
+    library = proc.compile(SOURCES / "unwind/picked.c", tmp_path / "libpicked.so", "-shared", "-fPIC")
+    program = proc.compile(SOURCES / "unwind/picks.c", tmp_path / "picks", "-O2", f"-DSIZE={size}", "-Wl,-z,lazy", library)
     trace = traced([program], env=proc.EVERY_YIELD).ok().trace
     (stack,) = ([f.func for f in e.stack] for e in gotools.parse(trace) if e.is_go("Running", "Runnable"))
     assert stack[:2] == ["sched_yield", "pick"] and stack[-1] == "_start", stack

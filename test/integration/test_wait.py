@@ -92,17 +92,7 @@ def test_signals_are_the_programs(tmp_path):
 def test_of_a_family(tmp_path):
     """Of each process that is killed all is in the one trace."""
     trace = tmp_path / "t.out"
-    kills = f"""
-for i in 1 2; do
-    mkdir $i
-    {PROGRAMS / "killed"} $PWD/$i/journal wait > $i/ready &
-    while ! grep -q ready $i/ready; do :; done
-    kill -9 $!
-    wait $!
-done
-true
-"""
-    proc.run([GOTRACE, "-f", "--wait", "-o", trace, "--", "bash", "-c", kills], cwd=tmp_path, timeout=60).ok()
+    proc.run([GOTRACE, "-f", "--wait", "-o", trace, "--", "bash", SOURCES / "wait/kills.sh", PROGRAMS / "killed"], cwd=tmp_path, timeout=60).ok()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "t.out"]
     written = sum(sum(box.journal(tmp_path / name).values()) for name in "12")
     ((told,),) = box.ask(trace, "SELECT COUNT(*) FROM logs WHERE category = 'journal'")

@@ -982,19 +982,11 @@ def test_how_sure_it_is(tmp_path):
         assert all(abs(float(gain) + 100 * row["gain"]) < 0.06 for (gain, _), row in zip(rows, report["what_if"])), (rows, report["what_if"])
 
 
-ONE_OF_FIFTY = """
-#include <pthread.h>
-#include <unistd.h>
-static void *work(void *arg) { for (int i = 0; i < 50; i++) usleep(i == 30 ? 200000 : 2000); return arg; }
-int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); return pthread_join(t, 0); }
-"""
-
-
 @pytest.mark.measured
 @pytest.mark.urgent
 def test_rare_and_long(tmp_path):
     """One of fifty waits of a place takes 200 ms and the others 2 ms: the row says so, with what the program knows."""
-    trace = proc.traced([proc.compile(ONE_OF_FIFTY, tmp_path / "prog", "-lpthread")], tmp_path / "t.out").ok().trace
+    trace = proc.traced([SINGLE / "why/one_of_fifty"], tmp_path / "t.out").ok().trace
     row = longest_sleep(why(trace))
     assert row["count"] == 50 and 2e6 <= row["p50_ns"] < 10e6 and 200e6 <= row["longest_ns"] < 300e6, row
     assert re.search(r"^ +rare and long: once 2\d\d\.\dms, median [2-9]\.\d+ms$", page(trace), re.M), page(trace)

@@ -1,6 +1,7 @@
 """Runs real programs twice, bare and under the library, for the tests in apps/."""
 
 import contextlib
+import os
 import pathlib
 import re
 import signal
@@ -11,6 +12,13 @@ from . import gotools, proc
 
 _EXIT_LINE = re.compile(r"gotrace: (\S+): [\d.]+ KiB, (\d+) events in [\d.]+ s, ([^;\n]*)")
 SPEAK = {"GOTRACE_QUIET": "0"}  # children, too
+_NGINX = """
+daemon off; {user} worker_processes 2; pid nginx.pid; error_log stderr error; thread_pool default threads=4;
+events {{ worker_connections 64; }}
+http {{ access_log off; root files; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+    server {{ listen 127.0.0.1:{port}; {more} location / {{ aio threads; }} }} }}
+"""
 _OUR_LINE = re.compile(r"^gotrace: .*\n", re.M)
 
 
@@ -81,6 +89,12 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def nginx(cwd, port, more=""):
+    """Configures nginx to serve the folder `files` by two workers with four threads each, and returns the command."""
+    (cwd / "conf").write_text(_NGINX.format(port=port, more=more, user="user nobody nogroup;" if os.geteuid() == 0 else ""))
+    return ["nginx", "-p", cwd, "-c", cwd / "conf", "-e", "stderr"]
 
 
 def listens(port):

@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from . import ROOT, proc
+from . import ROOT, SOURCES, proc
 
 INSIDE = os.path.exists("/etc/fresh-environment")
 EVERY = os.environ.get("SYSTEMS") == "all"
@@ -33,6 +33,10 @@ class System:
         self.clone = self.root / ("root" if user == "root" else "home/user") / "libgotrace"
         self.run("true")
 
-    def run(self, command, timeout=300):
+    def run(self, command, *arguments, timeout=300):
         """What the command prints, in the clone; with status 0."""
-        return proc.run([*self.argv, "bash", "-euc", command], timeout=timeout).ok().stdout
+        return proc.run([*self.argv, "bash", "-euc", command, "bash", *arguments], timeout=timeout).ok().stdout
+
+    def run_file(self, name, *arguments, **options):
+        """What a script of test/source prints."""
+        return self.run((SOURCES / name).read_text(), *arguments, **options)
