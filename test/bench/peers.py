@@ -29,7 +29,8 @@ TOOLS = {"pigz", "xz", "sysbench-mutex", "sysbench-threads", "python-pool"}
 @dataclasses.dataclass
 class Tracer:
     """`prefix` stands before the command, `env` is set for it; {out} is a path below an empty directory. `session`
-    surrounds the run. `sees`: the cases in which it records what the case does; the others are left out."""
+    surrounds the run. `sees`: the cases in which it records what the case does; the others are left out. `by_kernel`: the kernel
+    records, and may refuse to. `peer`: it is neither ours nor a part of what ours costs."""
 
     name: str
     needs: str  # a command or file without which it is missing
@@ -38,12 +39,14 @@ class Tracer:
     env: dict = dataclasses.field(default_factory=dict)
     session: object = contextlib.nullcontext
     sees: set = dataclasses.field(default_factory=set)
+    by_kernel: bool = False
+    peer: bool = True
 
     def missing(self):
         """Why it cannot be used here, or None."""
         if self.needs and not shutil.which(self.needs) and not glob.glob(self.needs):
             return f"no {self.needs}"
-        if self.name.startswith(("perf", "kernel")) and self._refused():
+        if self.by_kernel and self._refused():
             return "not permitted"
         return None
 
@@ -116,11 +119,11 @@ LTTNG = ":".join(f"liblttng-ust-{part}-wrapper.so.1" for part in ("pthread", "li
 
 def ours(name, version, **settings):
     env = {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}", "GOTRACE_QUIET": "0", **settings}
-    return Tracer(name, str(LIBRARY), version, env=env, sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS)
+    return Tracer(name, str(LIBRARY), version, env=env, sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS, peer=False)
 
 
 TRACERS = [
-    Tracer("bare", "", []),
+    Tracer("bare", "", [], peer=False),
     ours("libgotrace", ["git", "describe", "--always", "--dirty"]),
     ours("libgotrace, sched", ["echo", "the same with GOTRACE_SCHED=on"], GOTRACE_SCHED="on"),
     ours("libgotrace, box", ["echo", "the same with GOTRACE_LIVE=on"], GOTRACE_LIVE="on"),
@@ -130,6 +133,7 @@ TRACERS = [
         ["echo", "the same family of processes by gotrace -f"],
         [str(COMMAND), "-f", "-o", "{out}", "--"],
         sees={"forks"},
+        peer=False,
     ),
     Tracer(
         "empty hooks",
@@ -137,6 +141,7 @@ TRACERS = [
         ["echo", "a preloaded library whose functions only call the original ones: what interposition costs alone"],
         env={"LD_PRELOAD": str(EMPTY)},
         sees=LOCKS | HEAP | CALLS,
+        peer=False,
     ),
     Tracer(
         "kernel's records",
@@ -144,6 +149,8 @@ TRACERS = [
         ["echo", "the kernel records the threads' switches as for GOTRACE_SCHED=on, and nobody looks at the records"],
         env={"LD_PRELOAD": str(RECORDS)},
         sees={"create", "cond", "pipe", "lock4"},
+        by_kernel=True,
+        peer=False,
     ),
     Tracer(
         "LTTng-UST",
@@ -184,12 +191,13 @@ TRACERS = [
         ["strace", "-f", "-o", "{out}"],
         sees=LOCKS | CALLS | SERVERS,
     ),
-    Tracer("perf trace", "perf", ["perf", "--version"], ["perf", "trace", "-o", "{out}"], sees=LOCKS | CALLS),
+    Tracer("perf trace", "perf", ["perf", "--version"], ["perf", "trace", "-o", "{out}"], sees=LOCKS | CALLS, by_kernel=True),
     Tracer(
         "perf sched",
         "perf",
         ["perf", "--version"],
         ["perf", "sched", "record", "-o", "{out}"],
         sees={"cond", "pipe", "create", "lock4", "forks"} | SERVERS,
+        by_kernel=True,
     ),
 ]

@@ -86,7 +86,7 @@ class Bench:
         for i in range(self.runs):
             first = i % max(len(tracers), 1)
             turn = tracers[first:] + tracers[:first]  # who comes after whom matters, by 5 to 10 %
-            for tracer in [t for t in turn if i == 0 or not once_for_peers or t.name.startswith(("bare", "libgotrace"))]:
+            for tracer in [t for t in turn if i == 0 or not once_for_peers or not t.peer]:
                 try:
                     samples[tracer.name].append(once(tracer))
                 except (AssertionError, subprocess.SubprocessError, OSError, ValueError, IndexError, TypeError) as error:
@@ -377,14 +377,9 @@ def go(bench):
 # --- what was aimed at
 
 
-def added(op, bench):
-    ns, bare = bench.of(op, "libgotrace", "ns"), bench.of(op, "bare", "ns")
-    return None if ns is None or bare is None else ns - bare
-
-
-def beyond_hooks(op, bench):
-    ns, hooks = bench.of(op, "libgotrace", "ns"), bench.of(op, "empty hooks", "ns")
-    return None if ns is None or hooks is None else ns - hooks
+def added(op, bench, to="bare"):
+    ns, before = bench.of(op, "libgotrace", "ns"), bench.of(op, to, "ns")
+    return None if ns is None or before is None else ns - before
 
 
 def half_a_yield(frames, bench):
@@ -415,7 +410,7 @@ LAYOUTS = "each frame's layout is looked for in its object's call frame informat
 DEEP = ("C", "C++")
 # what, the unit, the least and the most that is aimed at, the result, where the floor is
 REACH = [
-    ("lock+unlock, uncontended, beyond empty hooks", "ns", None, 2, lambda b: beyond_hooks("lock", b), ""),
+    ("lock+unlock, uncontended, beyond empty hooks", "ns", None, 2, lambda b: added("lock", b, to="empty hooks"), ""),
     ("malloc+free", "ns", None, 5, lambda b: added("malloc", b), ""),
     *((f"an event with a known stack (half a yield, depth 20, {f})", "ns", None, 45, lambda b, f=f: half_a_yield(f, b), YIELD) for f in DEEP),
     *((f"read, depth {d}, {f}", "ns", None, 60, lambda b, d=d, f=f: added(f"read {d} {f}", b), READ) for d in (20, 100) for f in DEEP),
@@ -484,8 +479,7 @@ GOALS = [
 
 def best_peer(bench, case, column):
     """Of those that record what we do: the least cost, or the most throughput."""
-    ours = ("bare", "libgotrace", "empty hooks", "kernel's records")
-    known = [(bench.of(case, t.name, column), t.name) for t in bench.tracers if not t.name.startswith(ours)]
+    known = [(bench.of(case, t.name, column), t.name) for t in bench.tracers if t.peer]
     known = [(value, name) for value, name in known if value is not None]
     return (max if column == "rate" else min)(known, default=None)
 

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include "../../prog/program.h"
-#include <threads.h>
 
 typedef int lock_fn(pthread_mutex_t *mutex);
 
@@ -29,19 +28,9 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 enum { ROUND = 2 };
 #endif
 
-static int try(pthread_mutex_t *mutex)
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     static __thread int tries;
     lock_fn *real = (lock_fn *)dlsym(RTLD_NEXT, "pthread_mutex_trylock");
     return ++tries % ROUND == 2 % ROUND ? real(mutex) : EBUSY;
-}
-
-int pthread_mutex_trylock(pthread_mutex_t *mutex)
-{
-    return try(mutex);
-}
-
-int mtx_trylock(mtx_t *mutex)
-{
-    return try((pthread_mutex_t *)mutex) ? thrd_busy : thrd_success;
 }
