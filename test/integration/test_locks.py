@@ -192,13 +192,13 @@ def test_a_long_wait_keeps_a_lock_hot(tmp_path):
     check_holds(trace)
 
 
-@pytest.mark.measured
 def test_holds_that_outrun_a_waiter_are_logged(tmp_path):
     """Each hold of 10 ms that began before a woken waiter ran, by a thread whose holds were brief, and whose end lets that waiter in."""
     result = proc.traced([SINGLE / "locks/outrun"], tmp_path / "t.out").ok()
-    told = [ns_of(message.split(",")[0]) for _, _, message in logs(result.trace, "held cache_lock, taken in commit")]
-    outrun = int(result.stdout)
-    assert 10 <= outrun <= len([ns for ns in told if 9.9e6 <= ns < 11e6]), (outrun, told)
+    told = sorted(ns_of(message.split(",")[0]) for _, _, message in logs(result.trace, "held cache_lock, taken in commit"))
+    outrun = sorted(map(int, result.stdout.split()))
+    # No hold is shorter than the program's clock says. Four digits tell how long it was.
+    assert len(outrun) == 10 <= len(told) and all(0.999 * known <= ns for known, ns in zip(outrun, told[-10:])), (outrun, told)
     check_holds(result.trace)
 
 
