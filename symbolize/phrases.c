@@ -2,6 +2,7 @@
 #include "phrases.h"
 
 #include "functions.h"
+#include "symbolize.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/base/path.h"

@@ -4,9 +4,12 @@
  */
 #pragma once
 
-#include "symbolize.h"
-
 #include "encoder/base/strbuf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_symbolizer;
 
 enum gt_phrase {
     GT_PHRASE_VARIABLE, /* "not_empty"; "table+40": inside it; "lock (a.c)": one of several */

@@ -3,11 +3,12 @@
 
 #include "arena.h"
 #include "freelist.h"
-#include "futex.h"
+#include "libc.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <errno.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */

@@ -2,7 +2,7 @@
 #include "clock.h"
 
 #include "file.h"
-#include "futex.h"
+#include "libc.h"
 
 #include <stdlib.h>
 #include <string.h>

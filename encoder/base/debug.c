@@ -1,9 +1,9 @@
 /* See debug.h. */
 #include "debug.h"
 
-#ifdef GT_DEBUG
+#include "libc.h"
 
-#include "futex.h"
+#ifdef GT_DEBUG
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Reading files past libc's functions, which are hooks of ours. Errors are in errno. */
 #pragma once
 
-#include "futex.h"
+#include "libc.h"
 
 #include <fcntl.h>
 #include <stddef.h>

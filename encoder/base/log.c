@@ -2,7 +2,6 @@
 #include "log.h"
 
 #include "file.h"
-#include "futex.h"
 #include "printable.h"
 
 #include <dirent.h>
@@ -15,6 +14,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <errno.h>
+#include <stdatomic.h>
 
 enum gt_log_quiet gt_log_quiet;
 

@@ -1,9 +1,10 @@
 /* See urgent.h. */
 #include "urgent.h"
 
-#include "futex.h"
+#include "libc.h"
 
 #include <linux/sched.h>
+#include <stdatomic.h>
 
 enum { HIGHEST = 99 };
 

@@ -1,6 +1,10 @@
 /* See off_cpu.h. */
 #include "off_cpu.h"
 
+#include "encoder/format/format.h"
+
+#include "copies.h"
+
 #include <errno.h>
 
 enum { RING_BYTES = 256 << 10 };

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "copies.h"
-#include "encoder/format/format.h"
+#include "perf.h"
+
 #include "encoder/thread/stacks.h"
 
 struct gt_off_cpu {

@@ -3,14 +3,13 @@
 
 #include "encoder/thread/buffers.h"
 #include "samples.h"
+#include "copies.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"
-#include "encoder/base/urgent.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -24,6 +24,7 @@
 #include "encoder/cpu/unwatched.h"
 
 #include "encoder/cpu/merge.h"
+#include "encoder/cpu/copies.h"
 
 /* Stacks and strings stay, with their ids: the child's own traces use the same ones. */
 static void (*const state[])(void) = {

@@ -12,6 +12,7 @@
 #include "encoder/format/format.h"
 #include "encoder/thread/account.h"
 #include "encoder/thread/held.h"
+#include "encoder/cpu/copies.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,6 +8,7 @@
 #include "live.h"
 #include "encoder/file/output.h"
 #include "renewal.h"
+#include "ring.h"
 #include "encoder/cpu/samples.h"
 #include "encoder/cpu/sched.h"
 #include "encoder/thread/switch.h"

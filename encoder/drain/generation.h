@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#include "ring.h"
+#include "encoder/base/clock.h"
+#include "encoder/file/kept_generation.h"
 
 /*
  * The number before the first generation's: 0, or in a forked child the parent's last. Called

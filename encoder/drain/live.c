@@ -9,9 +9,7 @@
 #include "encoder/thread/strings.h"
 #include "encoder/thread/writer.h"
 
-#include "encoder/base/arena.h"
 #include "encoder/base/era.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/hash.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include "encoder/format/format.h"
 #include "encoder/format/origin.h"
 #include "encoder/format/setup.h"
 

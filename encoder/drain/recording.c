@@ -3,7 +3,6 @@
 
 #include "encoder/thread/account.h"
 #include "encoder/thread/buffers.h"
-#include "encoder/thread/events.h"
 #include "encoder/file/frames.h"
 #include "generation.h"
 #include "live.h"
@@ -25,6 +24,7 @@
 #include "encoder/base/sparse.h"
 #include "encoder/file/v1/elf.h"
 #include "encoder/file/v1/v1.h"
+#include "encoder/thread/states.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "encoder/format/format.h"
 
 #include "encoder/base/arena.h"
-#include "encoder/base/futex.h"
+#include "encoder/base/libc.h"
 
 #include <fcntl.h>
 #include <limits.h>

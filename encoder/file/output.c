@@ -3,9 +3,9 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
+#include "encoder/base/libc.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <errno.h>
 
 #define STAGE (256u << 10)
 #define FD_FROM                                                                                  \

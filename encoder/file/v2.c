@@ -14,7 +14,7 @@
 #include "encoder/thread/texts.h"
 
 #include "encoder/base/arena.h"
-#include "encoder/base/futex.h"
+#include "encoder/base/libc.h"
 
 #include <string.h>
 

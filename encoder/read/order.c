@@ -2,6 +2,8 @@
 #include "order.h"
 
 #include "need.h"
+#include "account_rows.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>

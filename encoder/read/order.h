@@ -7,6 +7,8 @@
 
 #include "v1_lines.h"
 #include "v1_records.h"
+#include "account_rows.h"
+#include "trace.h"
 
 #include "encoder/base/queue.h"
 

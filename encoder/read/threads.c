@@ -3,6 +3,7 @@
 
 #include "need.h"
 #include "polled.h"
+#include "account_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "account_rows.h"
 #include "bytes.h"
 #include "contents.h"
 #include "locks.h"
@@ -15,6 +14,7 @@
 #include "encoder/format/format.h"
 #include "encoder/format/origin.h"
 #include "encoder/format/setup.h"
+#include "encoder/format/usage.h"
 
 #define GT_NO_THREAD UINT64_MAX
 #define GT_NO_P UINT64_MAX

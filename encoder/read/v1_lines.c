@@ -1,6 +1,12 @@
 /* See v1_lines.h. The table is that of Go 1.2: golang.org/s/go12symtab. */
 #include "v1_lines.h"
 
+#include "bytes.h"
+#include "trace.h"
+
+#include "encoder/base/sort.h"
+#include "encoder/format/format.h"
+
 #include <elf.h>
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "trace.h"
+#include "bytes.h"
+#include "contents.h"
 
 struct gt_v1_lines {
     struct gt_bytes table; /* empty: there is none */

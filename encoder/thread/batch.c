@@ -1,6 +1,8 @@
 /* See batch.h. */
 #include "batch.h"
 
+#include "encoder/format/format.h"
+
 #include <string.h>
 
 uint8_t *gt_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size)

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include "encoder/format/format.h"
-
 #include "encoder/base/freelist.h"
 
 #include <stdatomic.h>

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "room.h"
 #include "states.h"
 
 /* The number of CPUs. w's goroutine must be running, as for gt_ev_go_label. */

@@ -6,6 +6,8 @@
 
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
+#include "encoder/base/hash.h"
+#include "encoder/format/lock_texts.h"
 
 #include <string.h>
 

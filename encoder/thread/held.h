@@ -20,7 +20,6 @@
 #include "held_key.h"
 
 #include "encoder/format/format.h"
-#include "encoder/format/lock_texts.h"
 
 #include <stdbool.h>
 #include <stdint.h>

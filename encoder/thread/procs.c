@@ -2,6 +2,7 @@
 #include "procs.h"
 
 #include "encoder/base/sparse.h"
+#include "encoder/format/format.h"
 
 static struct gt_p slots[GT_PROCS_MAX] GT_SPARSE_LARGE;
 static _Atomic uint64_t taken[GT_PROCS_MAX / 64] GT_SPARSE;

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "encoder/format/format.h"
-
 #include <stdatomic.h>
 #include <stdint.h>
 

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "encoder/base/varint.h"
+
 #include "writer.h"
 
 /* Begins an event at `ts`; returns where its arguments go. */

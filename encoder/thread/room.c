@@ -5,6 +5,7 @@
 #include "states.h"
 
 #include "encoder/base/urgent.h"
+#include "encoder/base/varint.h"
 
 #include <string.h>
 

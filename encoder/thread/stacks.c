@@ -2,6 +2,7 @@
 #include "stacks.h"
 
 #include "encoder/base/push.h"
+#include "encoder/base/hash.h"
 
 #include <string.h>
 

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "encoder/base/era.h"
-#include "encoder/base/hash.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,6 +5,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/varint.h"
 
 #include <string.h>
 

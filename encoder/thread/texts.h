@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "encoder/format/format.h"
+
 #include "buffers.h"
 
 struct gt_writer;

@@ -60,7 +60,6 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
-#include "encoder/base/varint.h"
 
 #define GT_GEN_SWITCHING 0x80000000u
 #define GT_GEN_WAITED 0x40000000u /* with SWITCHING: a thread sleeps until the switch is over */

@@ -4,6 +4,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/thread/held.h"
 #include "symbolize/elf/maps.h"
+#include "encoder/format/lock_texts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,13 +6,13 @@
 #include "sanitizer.h"
 
 #include "encoder/base/clock.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/sparse.h"
 #include "preload/upward.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/libc_names.h"
-#include "symbolize/symbolize.h"
+#include "symbolize/elf/loading.h"
 
 #include <gnu/libc-version.h>
 

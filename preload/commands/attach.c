@@ -1,7 +1,6 @@
 /* See attach.h. */
 #include "attach.h"
 
-#include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/foreign.h"
 #include "preload/bind/real.h"

@@ -3,17 +3,22 @@
 
 #include "report.h"
 
-#include "encoder/base/futex.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/sparse.h"
 #include "encoder/drain/drain.h"
 #include "encoder/file/output.h"
 #include "encoder/thread/buffers.h"
-#include "preload/bind/real.h"
 #include "preload/process/attach_state.h"
 #include "preload/process/process_state.h"
+#include "preload/shared/control_page.h"
 #include "preload/shared/options.h"
 #include "preload/upward.h"
 
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* The lowest descriptor for the page. Not 0 to 2: libraries may print to these in our thread. */

@@ -1,8 +1,6 @@
 /* The traced process's side of the control page. */
 #pragma once
 
-#include "preload/shared/control_page.h"
-
 /* Makes the shared page. Called by the drain thread, once it has its own descriptor table. */
 void gt_control_open(void);
 

@@ -1,7 +1,6 @@
 /* See report.h. */
 #include "report.h"
 
-#include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/printable.h"

@@ -6,6 +6,7 @@
 
 #include "encoder/thread/events.h"
 #include "preload/thread/thread.h"
+#include "encoder/thread/room.h"
 
 #include <dlfcn.h>
 

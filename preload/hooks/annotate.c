@@ -8,6 +8,7 @@
 #include "preload/control/process_relief.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
+#include "encoder/thread/room.h"
 
 /*
  * The viewer shows a task that ends twice without its name. So the ends of the last million tasks

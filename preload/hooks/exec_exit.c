@@ -7,6 +7,7 @@
 #include "preload/stacks/python_stack.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/cpu/copies.h"
 
 #include <stdarg.h>
 

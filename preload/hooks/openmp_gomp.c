@@ -293,3 +293,4 @@ GT_EXPORT void GOMP_critical_name_end(void **lock)
 #define GT_OMP_ASKED(result, name, parameters)
 #define GT_OMP_LEAF(id, text)
 #include "preload/tables/openmp.def"
+#include "preload/shared/lock_kind.h"

@@ -12,6 +12,7 @@
 #include "preload/life/process_start.h"
 #include "preload/process/process_state.h"
 #include "preload/thread/thread.h"
+#include "preload/shared/lock_kind.h"
 
 static struct {
     struct gt_arena arena;

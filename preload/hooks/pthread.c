@@ -10,6 +10,8 @@
 #include "preload/stacks/routine.h"
 #include "preload/thread/capture.h"
 #include "preload/waits/wait.h"
+#include "encoder/thread/room.h"
+#include "preload/shared/lock_kind.h"
 
 #include <stdarg.h>
 

@@ -4,6 +4,8 @@
 #include "encoder/base/sparse.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/waits/hot.h"
+#include "preload/shared/lock_kind.h"
+#include "preload/stacks/pymutex.h"
 
 /*
  * When a queued thread was last let in, by the locks of a slot of the registry. If another lock of

@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include "preload/stacks/pymutex.h"
 #include "preload/waits/wait.h"
 
 /* As gt_wait_begin_lock, at a semaphore that belongs to the lock. */

@@ -4,6 +4,7 @@
  * the same time.
  */
 #include "preload/waits/wait.h"
+#include "preload/shared/lock_kind.h"
 
 GT_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {

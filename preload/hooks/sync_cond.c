@@ -9,6 +9,7 @@
 #include "preload/waits/signalled.h"
 #include "preload/waits/wait.h"
 #include "symbolize/python/python.h"
+#include "preload/shared/lock_kind.h"
 
 /*
  * The caller gives the mutex up and waits at cond, inside `hook`, which was called at pc. Returns

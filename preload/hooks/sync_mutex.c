@@ -12,6 +12,7 @@
 #include "preload/waits/brief.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
+#include "preload/shared/lock_kind.h"
 
 #include <sys/syscall.h>
 

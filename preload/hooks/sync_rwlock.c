@@ -10,6 +10,7 @@
  */
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
+#include "preload/shared/lock_kind.h"
 
 static const void *readers(const pthread_rwlock_t *lock)
 {

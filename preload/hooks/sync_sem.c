@@ -10,6 +10,10 @@
 #include "preload/stacks/python_stack.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
+#include "encoder/format/lock_texts.h"
+#include "preload/registry/owner.h"
+#include "preload/shared/lock_kind.h"
+#include "preload/stacks/pymutex.h"
 
 /*
  * Takes a token without waiting; errno is kept. tests: the real function is a cancellation point

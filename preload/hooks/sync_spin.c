@@ -4,6 +4,7 @@
  */
 #include "encoder/base/arch/arch.h"
 #include "preload/waits/wait.h"
+#include "preload/shared/lock_kind.h"
 
 #define SPIN_MIN_NS 20000
 

@@ -1,7 +1,6 @@
 /* See thread_names.h. */
 #include "thread_names.h"
 
-#include "encoder/base/futex.h"
 #include "preload/bind/file_lock_names.h"
 #include "preload/bind/real.h"
 #include "preload/control/process_relief.h"

@@ -7,6 +7,7 @@
 #include "preload/thread/capture.h"
 #include "preload/waits/slice.h"
 #include "preload/waits/wait.h"
+#include "encoder/thread/room.h"
 
 enum { NO_YIELD = 0 }; /* in place of the time when a yield began */
 

@@ -15,6 +15,8 @@
 #include "preload/thread/capture.h"
 #include "preload/thread/sampler.h"
 #include "preload/waits/wait.h"
+#include "encoder/thread/room.h"
+#include "preload/registry/owner.h"
 
 #include <sys/stat.h>
 

@@ -4,7 +4,6 @@
 #include "met.h"
 #include "process_end.h"
 
-#include "encoder/base/file.h"
 #include "encoder/base/log.h"
 #include "encoder/drain/drain.h"
 #include "encoder/file/output.h"
@@ -18,6 +17,7 @@
 #include "preload/shared/options.h"
 #include "preload/thread/thread.h"
 #include "symbolize/symbolize.h"
+#include "preload/shared/control_page.h"
 
 #include <linux/close_range.h>
 #include <sys/stat.h>

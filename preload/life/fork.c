@@ -10,7 +10,7 @@
 #include "preload/upward.h"
 #include "preload/waits/slice.h"
 #include "symbolize/elf/modules.h"
-#include "symbolize/symbolize.h"
+#include "symbolize/elf/loading.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

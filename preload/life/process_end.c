@@ -18,6 +18,7 @@
 #include "preload/waits/file_locks.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/symbolize.h"
+#include "encoder/thread/room.h"
 
 /*
  * Loads elfutils in the calling thread if it holds the loader's lock, as in a constructor that ends

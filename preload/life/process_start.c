@@ -38,6 +38,8 @@
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
 #include "symbolize/symbolize.h"
+#include "encoder/format/lock_texts.h"
+#include "preload/shared/control_page.h"
 
 #include <sys/auxv.h>
 

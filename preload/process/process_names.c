@@ -17,6 +17,7 @@
 #include "symbolize/phrases.h"
 #include "symbolize/python/python.h"
 #include "symbolize/symbolize.h"
+#include "encoder/file/frames.h"
 
 #include <limits.h>
 

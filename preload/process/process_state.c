@@ -1,7 +1,7 @@
 /* See process_state.h. */
 #include "process_state.h"
 
-#include "encoder/base/futex.h"
+#include "encoder/base/libc.h"
 
 #include <sys/syscall.h>
 

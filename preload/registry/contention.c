@@ -2,6 +2,7 @@
 #include "contention.h"
 
 #include "registry.h"
+#include "owner.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
@@ -13,7 +14,7 @@
 #include "encoder/thread/strings.h"
 #include "encoder/thread/writer.h"
 #include "preload/process/process_names.h"
-#include "symbolize/elf/modules.h"
+#include "encoder/base/hash.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "owner.h"
+#include "encoder/thread/held.h"
+#include "preload/shared/lock_kind.h"
 
 #include <stdint.h>
 

@@ -5,10 +5,11 @@
 #include "sem_lock.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
 #include "preload/stacks/gil.h"
 #include "preload/stacks/pymutex.h"
+#include "encoder/base/libc.h"
+#include "encoder/format/lock_texts.h"
 
 #include <string.h>
 

@@ -10,10 +10,9 @@
  */
 #pragma once
 
-#include "encoder/base/futex.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdatomic.h>
 
 struct gt_g;
 

@@ -5,6 +5,9 @@
 
 #include "encoder/base/sparse.h"
 
+#include <stddef.h>
+#include <stdatomic.h>
+
 /*
  * So often in a row a token must come back from its taker. Threads that signal each other through
  * one semaphore, with changing roles, do that by chance once or twice.

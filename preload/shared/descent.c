@@ -6,13 +6,13 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The variables for descendants. */
 static struct {

@@ -1,7 +1,6 @@
 /* See options.h. */
 #include "options.h"
 
-#include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"

@@ -2,15 +2,16 @@
 #include "code_layouts.h"
 
 #include "encoder/base/clock.h"
-#include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
 #include "encoder/base/sparse.h"
+#include "encoder/base/libc.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <errno.h>
 
 #if !defined(DLFO_STRUCT_HAS_EH_DBASE)
 /* Only to compile with glibc before 2.35, which has no such function. */

@@ -5,6 +5,7 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/thread/stacks.h"
+#include "encoder/base/hash.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -5,13 +5,14 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/format/format.h"
-#include "encoder/thread/call.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/stacks/routine.h"
 #include "preload/stacks/unwind.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 
 /* The walker of unwind.h works. */
 static bool walks;

@@ -13,6 +13,7 @@
 
 #include "encoder/cpu/samples.h"
 #include "encoder/cpu/watch.h"
+#include "encoder/cpu/copies.h"
 
 struct gt_thread;
 

@@ -10,7 +10,6 @@
 
 #include "sampled.h"
 
-#include "encoder/thread/room.h"
 #include "preload/registry/holds.h"
 #include "preload/registry/park.h"
 #include "preload/registry/regions.h"

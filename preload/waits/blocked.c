@@ -17,6 +17,8 @@
 #include "preload/stacks/python_stack.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/format/lock_texts.h"
+#include "preload/registry/owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,9 @@
  */
 #pragma once
 
-#include "encoder/thread/buffers.h"
-#include "preload/registry/owner.h"
+#include "encoder/format/format.h"
+#include "encoder/thread/held.h"
+#include "preload/shared/lock_kind.h"
 
 #include <stddef.h>
 

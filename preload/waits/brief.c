@@ -10,6 +10,7 @@
 #include "preload/shared/options.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/format/lock_texts.h"
 
 /*
  * An entry for each mutex and thread, in a cache line of its own. A thread claims an entry by

@@ -8,6 +8,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/format/channel.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/texts.h"
 #include "preload/process/process_state.h"
 #include "preload/stacks/code_layouts.h"

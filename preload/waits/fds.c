@@ -3,7 +3,6 @@
 
 #include "channels.h"
 
-#include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
 #include "preload/process/process_state.h"
 

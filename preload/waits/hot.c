@@ -11,6 +11,9 @@
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/format/lock_texts.h"
+#include "encoder/thread/room.h"
+#include "preload/registry/owner.h"
 
 /*
  * A shorter hold explains no wait. Writing its log, with the lock held, would take as long as the

@@ -16,7 +16,6 @@
  */
 #pragma once
 
-#include "preload/registry/owner.h"
 #include "preload/registry/registry.h"
 #include "preload/thread/thread.h"
 

@@ -5,6 +5,8 @@
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/format/lock_texts.h"
+#include "encoder/thread/room.h"
 
 bool gt_shared_is(enum gt_lock_kind kind, const void *lock)
 {

@@ -7,7 +7,8 @@
 #pragma once
 
 #include "encoder/base/glibc.h"
-#include "preload/registry/owner.h"
+#include "encoder/thread/held.h"
+#include "preload/shared/lock_kind.h"
 
 /*
  * Whether another process's thread may wait for the lock. false for barriers, which sync_barrier.c

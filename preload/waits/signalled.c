@@ -8,6 +8,7 @@
 #include "preload/process/process_names.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/format/lock_texts.h"
 
 /*
  * An entry for each variable and place. A thread claims an entry by storing the variable, and then

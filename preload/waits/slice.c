@@ -11,6 +11,7 @@
 #include "encoder/thread/events.h"
 #include "preload/control/process_relief.h"
 #include "preload/shared/options.h"
+#include "encoder/thread/room.h"
 
 /* GOTRACE_SYSCALL_MIN in trace units; computed when it is first needed. */
 static _Atomic uint64_t min_units;

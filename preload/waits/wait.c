@@ -6,7 +6,6 @@
 
 #include "encoder/base/fetch.h"
 #include "encoder/drain/drain.h"
-#include "encoder/thread/call.h"
 #include "preload/control/process_relief.h"
 #include "preload/heap/heap.h"
 #include "preload/process/read_usage.h"
@@ -15,6 +14,9 @@
 #include "preload/stacks/code_layouts.h"
 #include "preload/thread/capture.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/format/lock_texts.h"
+#include "encoder/thread/states.h"
+#include "preload/registry/owner.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 

@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include "preload/shared/options.h"
+#include "encoder/base/version.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "encoder/base/version.h"
-
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "symbolize/elf/elfutils.h"
-#include "encoder/base/arena.h"
 
 struct gt_lines {
     struct gt_line {

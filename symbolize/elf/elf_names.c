@@ -4,8 +4,8 @@
 #include "gnu_hash.h"
 #include "libc_names.h"
 
-#include "encoder/base/futex.h"
 #include "encoder/base/glibc.h"
+#include "encoder/base/libc.h"
 
 #include <errno.h>
 #include <pthread.h>

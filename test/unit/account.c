@@ -4,6 +4,7 @@
  * with the command's own reader.
  */
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/base/futex.h"
 #include "encoder/drain/drain.h"
 #include "encoder/read/trace.h"

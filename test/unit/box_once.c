@@ -4,6 +4,7 @@
  * then contradicted it.
  */
 #include "encoder/thread/batch.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/events.h"
 #include "encoder/thread/switch.h"
 

@@ -5,6 +5,7 @@
  * it must always be one that can be.
  */
 #include "encoder/thread/call.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/child.h"

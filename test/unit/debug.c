@@ -8,6 +8,7 @@
 
 #include "encoder/base/futex.h"
 #include "encoder/thread/call.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/generation.h"

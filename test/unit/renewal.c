@@ -4,6 +4,7 @@
  * makes so many.
  */
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/child.h"
 #include "encoder/drain/generation.h"

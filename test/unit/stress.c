@@ -7,6 +7,7 @@
  * recorded last.
  */
 #include "encoder/thread/call.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"

@@ -4,6 +4,7 @@
  * batches of whole events, whatever the buffer held before. x86-64 only, which can be stepped.
  */
 #include "encoder/thread/call.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"

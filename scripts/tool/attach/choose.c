@@ -1,8 +1,6 @@
 /* See choose.h. */
 #include "choose.h"
 
-#include "target_modules.h"
-
 #include "encoder/base/path.h"
 #include "scripts/tool/stacks/system_calls.h"
 

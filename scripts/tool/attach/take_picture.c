@@ -2,7 +2,6 @@
 #include "take_picture.h"
 
 #include "choose.h"
-#include "target_modules.h"
 
 #include "encoder/base/path.h"
 #include "encoder/format/format.h"

@@ -9,7 +9,6 @@
 
 #include "scripts/tool/json.h"
 
-#include "encoder/base/hash.h"
 #include "encoder/base/path.h"
 #include "encoder/read/need.h"
 

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "export_modules.h"
+#include "encoder/read/shares.h"
 
-#include "encoder/read/threads.h"
+#include "export_modules.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,6 @@
 #include "timeline.h"
 #include "protobuf.h"
 
-#include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"

@@ -9,7 +9,6 @@
 #include "export_stacks.h"
 #include "protobuf.h"
 
-#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 

@@ -15,6 +15,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
+#include "encoder/base/version.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,6 +10,8 @@
 #include "encoder/read/v1_records.h"
 #include "encoder/file/v1/pages.h"
 #include "symbolize/elf/files.h"
+#include "symbolize/elf/loading.h"
+#include "symbolize/symbolize.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "encoder/read/need.h"
 #include "symbolize/phrases.h"
+#include "symbolize/symbolize.h"
 
 #include <stdlib.h>
 #include <string.h>

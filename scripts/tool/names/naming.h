@@ -6,7 +6,7 @@
 #include "encoder/read/v1_records.h"
 #include "symbolize/made/made.h"
 #include "symbolize/elf/modules.h"
-#include "symbolize/symbolize.h"
+#include "symbolize/elf/loading.h"
 
 #include <stdio.h>
 

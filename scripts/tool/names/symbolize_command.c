@@ -15,6 +15,7 @@
 
 #include "symbolize/elf/files.h"
 #include "symbolize/made/perf_map.h"
+#include "symbolize/symbolize.h"
 
 #include <errno.h>
 #include <limits.h>

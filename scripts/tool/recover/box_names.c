@@ -6,6 +6,8 @@
 #include "preload/shared/leaves.h"
 #include "symbolize/phrases.h"
 #include "symbolize/symbolize.h"
+#include "encoder/base/clock.h"
+#include "encoder/file/frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>

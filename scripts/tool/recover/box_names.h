@@ -1,8 +1,9 @@
 /* Names for the stacks of a process that is gone, from the files that it had loaded. */
 #pragma once
 
-#include "encoder/drain/drain.h"
 #include "symbolize/elf/modules.h"
+#include "encoder/base/clock.h"
+#include "encoder/file/frames.h"
 
 void gt_recovered_module(const struct gt_boxed_module *module);
 

@@ -5,6 +5,7 @@
 #include "encoder/drain/live.h"
 
 #include "encoder/base/memo.h"
+#include "encoder/format/format.h"
 
 #include <sys/stat.h>
 

@@ -3,7 +3,6 @@
 
 #include "deadlocks.h"
 #include "idle.h"
-#include "call_places.h"
 #include "select.h"
 #include "table.h"
 

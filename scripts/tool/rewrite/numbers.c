@@ -8,6 +8,7 @@
 #include "encoder/thread/held.h"
 #include "encoder/thread/procs.h"
 #include "encoder/read/need.h"
+#include "encoder/format/lock_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Rewrites a trace, or a part of it, to another file, in any format. */
 #pragma once
 
-#include "encoder/read/trace.h"
+#include "encoder/format/format.h"
 
 #include <regex.h>
 

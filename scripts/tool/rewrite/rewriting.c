@@ -4,11 +4,11 @@
 #include "aligning.h"
 #include "holding.h"
 #include "joining.h"
-#include "numbers.h"
 #include "steps.h"
 
 #include "encoder/thread/procs.h"
 #include "encoder/read/need.h"
+#include "encoder/read/account_rows.h"
 
 #include <stdlib.h>
 

@@ -7,6 +7,7 @@
 
 #include "encoder/thread/held.h"
 #include "encoder/read/need.h"
+#include "encoder/format/lock_texts.h"
 
 #include <stdlib.h>
 #include <string.h>

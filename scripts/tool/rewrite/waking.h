@@ -14,7 +14,6 @@
 #pragma once
 
 #include "aligning.h"
-#include "rewriting_wanted.h"
 
 /* A waker's log, or the begin of its call, and the wait that it ended. */
 struct gt_woken {

@@ -5,7 +5,6 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/hash.h"
-#include "encoder/base/strbuf.h"
 #include "encoder/base/varint.h"
 #include "encoder/file/frames.h"
 #include "encoder/thread/held.h"

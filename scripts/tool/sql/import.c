@@ -12,6 +12,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
+#include "encoder/base/version.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* See accepts.h. */
 #include "accepts.h"
 
-#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
 
 #include "encoder/read/need.h"

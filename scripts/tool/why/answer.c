@@ -3,7 +3,6 @@
 
 #include "spinning.h"
 
-#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
 #include "scripts/tool/tool.h"
 

@@ -3,7 +3,6 @@
 
 #include "cpu_samples.h"
 
-#include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <string.h>

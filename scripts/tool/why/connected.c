@@ -1,7 +1,6 @@
 /* See connected.h. */
 #include "connected.h"
 
-#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
 
 #include "encoder/read/need.h"

@@ -1,7 +1,6 @@
 /* See cpu_samples.h. */
 #include "cpu_samples.h"
 
-#include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>

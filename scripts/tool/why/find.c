@@ -14,7 +14,6 @@
 #include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
 
-#include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>

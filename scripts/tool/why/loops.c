@@ -1,7 +1,6 @@
 /* See loops.h. */
 #include "loops.h"
 
-#include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
 
 #include "encoder/base/hash.h"

@@ -4,6 +4,7 @@
 #include "off_path.h"
 #include "polls.h"
 #include "sharing.h"
+#include "replay.h"
 
 #include "encoder/read/need.h"
 

@@ -3,7 +3,6 @@
 
 #include "drained.h"
 #include "critical_path.h"
-#include "replay.h"
 #include "starved.h"
 #include "survey.h"
 
