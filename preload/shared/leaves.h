@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/syscall.h>
 
 enum gt_hook {
     GT_HOOK_NONE,
