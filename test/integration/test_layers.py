@@ -271,7 +271,7 @@ def test_names_stand_for_one_thing(includes):
     """A search for a tag or a file's name finds one place. Tags without our prefix are a file's own."""
     places = collections.defaultdict(set)
     for path in includes:
-        if path.suffix != ".def" and path.name not in ("layouts.c", "layouts.h"):  # of preload/stacks, too: to be renamed there
+        if path.suffix != ".def":
             places[path.name].add(path)
         for tag in re.findall(r"\b((?:struct|enum|union) gt_\w+)[^;(){}=]*\{", re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(), flags=re.S)):
             places[tag.split()[1]].add(path)
