@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* --wide: names are shown in full. */
+/* --wide: names are shown in full, and tables with all columns. */
 extern bool gt_wide_names;
 
 /*

@@ -57,7 +57,7 @@ static bool begin_text(const char *head, int width)
     return !line.heads;
 }
 
-const char *gt_head_if_wide(const char *head)
+const char *gt_head_if_room(const char *head)
 {
     return gt_fold_is_below(GT_TABLE_COLUMNS) ? NULL : head;
 }

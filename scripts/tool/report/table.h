@@ -43,10 +43,10 @@ void gt_head_end(void);
 
 /*
  * A terminal narrower than GT_TABLE_COLUMNS characters shows fewer and narrower cells.
- * On such a terminal gt_head_if_wide returns NULL, which leaves the cell out.
+ * On such a terminal gt_head_if_room returns NULL, which leaves the cell out.
  */
 enum { GT_TABLE_COLUMNS = 110 };
-const char *gt_head_if_wide(const char *head);
+const char *gt_head_if_room(const char *head);
 int gt_width(int wide, int narrow);
 
 /*

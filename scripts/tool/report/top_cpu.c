@@ -34,9 +34,9 @@ static void print_row(const struct gt_thread_state *t, uint64_t sum, uint64_t al
     gt_row_begin();
     gt_cell_ns("cpu_ns", "on CPU", gt_width(10, 8), s->cpu);
     gt_cell_share(NULL, "%", 6, s->cpu, all);
-    gt_cell_share(NULL, gt_head_if_wide("sum"), 6, sum, all);
+    gt_cell_share(NULL, gt_head_if_room("sum"), 6, sum, all);
     gt_cell_ns("runnable_ns", "runnable", 9, s->queue);
-    gt_cell_ns("unseen_ns", gt_head_if_wide("unseen"), 9, gt_shares_unseen(s));
+    gt_cell_ns("unseen_ns", gt_head_if_room("unseen"), 9, gt_shares_unseen(s));
     print_count("involuntary", "preempted", 9, &s->used, GT_USED_INVOLUNTARY);
     print_count("faults", "faults", gt_width(9, 7), &s->used, GT_USED_FAULTS);
     gt_cell_thread("thread", "thread", t);
@@ -73,7 +73,7 @@ void gt_top_cpu(const struct gt_threads *threads, size_t most)
     }
     gt_table_end_cut("by_thread", n > most ? n - most : 0);
     gt_report_words("(%srunnable: on no CPU although it could run)\n",
-                    gt_head_if_wide("unseen: off the CPU in no recorded call; ") ?: "");
+                    gt_head_if_room("unseen: off the CPU in no recorded call; ") ?: "");
     gt_report_end();
     free(rows);
 }

@@ -420,7 +420,7 @@ static void print_lock(const struct row *row)
     gt_cell_count("threads", "threads", 7, row->threads);
     gt_cell_count("holds", NULL, 0, lock->holds);
     gt_cell_ns("held_ns", "held", 9, lock->held_ns);
-    gt_cell_ns("longest_held_ns", gt_head_if_wide("longest held"), 12, lock->longest_ns);
+    gt_cell_ns("longest_held_ns", gt_head_if_room("longest held"), 12, lock->longest_ns);
     gt_cell_text("lock", "lock", 0, lock->name);
     if (!is_named)
         gt_cell_words(", first waited for by ");
@@ -435,8 +435,8 @@ static void print_row(struct row *row, bool by_lock)
     gt_cell_ns("total_ns", "waited", gt_width(10, 8), row->ns);
     gt_cell_share(NULL, "%", 6, row->ns, all.ns);
     gt_cell_count("count", "count", gt_width(9, 6), row->count);
-    gt_cell_ns("average_ns", gt_head_if_wide("average"), 9, row->count ? row->ns / row->count : 0);
-    gt_cell_ns("longest_ns", gt_head_if_wide("longest"), 9, row->longest);
+    gt_cell_ns("average_ns", gt_head_if_room("average"), 9, row->count ? row->ns / row->count : 0);
+    gt_cell_ns("longest_ns", gt_head_if_room("longest"), 9, row->longest);
     if (by_lock) {
         print_lock(row);
     } else {

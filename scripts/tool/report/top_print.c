@@ -63,8 +63,8 @@ static void print_end(const struct gt_top *top, const struct gt_top_row *row)
 static void print_times(const struct gt_top *top, const struct gt_top_row *row)
 {
     gt_cell_count("count", "count", gt_width(9, 6), row->count);
-    gt_cell_ns("average_ns", gt_head_if_wide("average"), 9, row->ns / row->count);
-    gt_cell_ns("longest_ns", gt_head_if_wide("longest"), 9, row->longest);
+    gt_cell_ns("average_ns", gt_head_if_room("average"), 9, row->ns / row->count);
+    gt_cell_ns("longest_ns", gt_head_if_room("longest"), 9, row->longest);
     if (top->lengths)
         gt_cell_lengths(&row->lengths, gt_wide_names);
     gt_cell_text("kind", "kind", -7, gt_kind_names[row->kind]);
@@ -89,7 +89,7 @@ static void print_row(const struct gt_top *top, const struct gt_top_row *row, ui
         gt_cell_ns("total_ns", cum ? cum : "waited", width, row->ns);
     gt_cell_share(NULL, "%", 6, row->ns, all);
     if (top->report != GT_TOP_CUM)
-        gt_cell_share(NULL, top->cpu ? "sum" : gt_head_if_wide("sum"), 6, sum, all);
+        gt_cell_share(NULL, top->cpu ? "sum" : gt_head_if_room("sum"), 6, sum, all);
     if (!top->cpu)
         print_times(top, row);
     if (top->cpu || top->report == GT_TOP_CUM)

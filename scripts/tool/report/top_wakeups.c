@@ -105,8 +105,8 @@ static void print(const struct variable *v, const struct gt_trace *trace)
     gt_row_begin();
     gt_cell_count("waits", "waits", gt_width(9, 7), v->waits);
     gt_cell_count("signalled", "signalled", 9, v->signalled);
-    gt_cell_count("by_itself", gt_head_if_wide("no waker"), 9, v->by_itself);
-    gt_cell_count("waiting", gt_head_if_wide("waiting"), 9, v->waiting);
+    gt_cell_count("by_itself", gt_head_if_room("no waker"), 9, v->by_itself);
+    gt_cell_count("waiting", gt_head_if_room("waiting"), 9, v->waiting);
     gt_cell_count("signals", "signals", gt_width(9, 8), v->signals);
     gt_cell_count("vain", "missed", gt_width(9, 7), v->vain);
     gt_cell_text("variable", "variable, and where it is signalled", 0, v->name);
