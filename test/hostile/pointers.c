@@ -41,6 +41,7 @@ static char *arguments[] = {"true", NULL}, *line;
 static int in, out, stream, peer, dgram, dgram_peer, file, null, epoll, queue, set;
 static mqd_t mq;
 static char buf[4096];
+/* half: its buffer at p has a length, else the kernel does not look at p. */
 static struct iovec whole = {buf, 1}, half[2] = {{NULL, 1}};
 static struct timespec now0, soon = {0, 1000}, until = {1, 0};
 static struct timeval zero;

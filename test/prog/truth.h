@@ -90,7 +90,11 @@ static inline void busy(uint64_t ns)
         ;
 }
 
-/* The library may have put it to sleep for a moment before its wait begins: that is over soon. */
+/*
+ * Whether the thread waits, which a signal could end: state S. Uninterruptible sleep (D) does not
+ * count. The library may have put it to sleep for a moment before its wait begins: that is over
+ * soon.
+ */
 static inline int is_asleep(int thread)
 {
     long before = sleeps_of(thread);
