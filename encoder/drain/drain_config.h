@@ -79,7 +79,7 @@ struct gt_drain_waits {
 };
 
 /*
- * What the kernel tells of threads, and sampling (control/read_usage.c, control/sampler.c): see
+ * What the kernel tells of threads, and sampling (process/read_usage.c, thread/sampler.c): see
  * account.h for `usage` and `halts`, sched.h for `where`, copies.h for `walk`, and watch.h. The
  * drain side calls these, and `usage` is also called by a thread that begins or ends. All may be
  * NULL, if nothing is wanted of CPUs.

@@ -34,26 +34,27 @@ enum gt_usage_number {
     GT_USED_NUMBERS,
 };
 
-/* The bits of the first numbers and of the later ones: others lie between. */
-enum { GT_USED_FIRST = GT_USED_SYSTEM, GT_USED_LATER = 3 };
-static inline unsigned gt_used_bit(int number)
-{
-    return 1u << (number < GT_USED_FIRST ? number : number + GT_USED_LATER);
-}
+/*
+ * The bits of a row. A bit means the same for ever, as traces have it: a new number or fact takes
+ * the bit of GT_KNOWN_END, which moves up.
+ */
+#define GT_KNOWN_CPU (1u << 0)
+#define GT_KNOWN_QUEUE (1u << 1 | 1u << 2)
+#define GT_KNOWN_SWITCHES (1u << 3 | 1u << 4 | 1u << 5 | GT_KNOWN_SYSTEM)
+#define GT_KNOWN_NO_MORE (1u << 6) /* alone: its use from here on is unknown */
+#define GT_KNOWN_RUNS (1u << 7)    /* at the end it ran, or was runnable */
+#define GT_KNOWN_CPUS (1u << 8)    /* of goroutine 0: Ps below that are CPUs (sched.h) */
+#define GT_KNOWN_SYSTEM (1u << 9 | 1u << 10)
+#define GT_KNOWN_HALTS (1u << 11) /* of goroutine 0 */
+#define GT_KNOWN_END (1u << 12)
+#define GT_KNOWN_ALL (GT_KNOWN_CPU | GT_KNOWN_QUEUE | GT_KNOWN_SWITCHES)
 
-/* Numbers that are known together, as bits. */
-#define GT_KNOWN_CPU (1u << GT_USED_CPU)
-#define GT_KNOWN_QUEUE (1u << GT_USED_QUEUE | 1u << GT_USED_SLICES)
-#define GT_KNOWN_SYSTEM (8u << GT_USED_FIRST | 16u << GT_USED_FIRST) /* time and page faults */
-#define GT_KNOWN_SWITCHES \
-    (1u << GT_USED_VOLUNTARY | 1u << GT_USED_INVOLUNTARY | 1u << GT_USED_FAULTS | GT_KNOWN_SYSTEM)
-#define GT_KNOWN_ALL (((1u << GT_USED_FIRST) - 1) | GT_KNOWN_SYSTEM)
-#define GT_KNOWN_NO_MORE (1u << GT_USED_FIRST) /* alone: its use from here on is unknown */
-#define GT_KNOWN_RUNS (2u << GT_USED_FIRST)    /* at the end it ran, or was runnable */
-#define GT_KNOWN_CPUS                                                                             \
-    (4u << GT_USED_FIRST)                     /* of goroutine 0: Ps below that are CPUs (sched.h) \
-                                               */
-#define GT_KNOWN_HALTS (32u << GT_USED_FIRST) /* of goroutine 0 */
+static inline unsigned gt_used_bit(enum gt_usage_number number)
+{
+    static const uint8_t bits[] = {0, 1, 2, 3, 4, 5, 9, 10};
+    _Static_assert(sizeof bits == GT_USED_NUMBERS, "each number has a bit");
+    return 1u << bits[number];
+}
 
 /* How long something kept the process as a whole from running. */
 struct gt_halts {

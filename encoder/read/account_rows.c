@@ -19,7 +19,7 @@ static bool read_row(struct gt_bytes *bytes, struct gt_account_row *row)
         row->halts.throttled_ns = gt_get_varint(bytes);
         row->halts.stopped_ns = gt_get_varint(bytes);
     }
-    return row->used.known && row->used.known < 64u << GT_USED_FIRST && !bytes->bad;
+    return row->used.known && row->used.known < GT_KNOWN_END && !bytes->bad;
 }
 
 static void make_room(struct gt_account_rows *rows)

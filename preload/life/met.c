@@ -245,14 +245,14 @@ static bool go_on(struct met *m, const struct since *since)
 
 static uint64_t more(const struct met *m, const struct gt_usage *now, enum gt_usage_number which)
 {
-    bool known = m->usage.known & now->known & 1u << which;
+    bool known = m->usage.known & now->known & gt_used_bit(which);
     return known && now->of[which] > m->usage.of[which] ? now->of[which] - m->usage.of[which] : 0;
 }
 
 static bool is_known_none(const struct met *m, const struct gt_usage *now,
                           enum gt_usage_number which)
 {
-    return (m->usage.known & now->known & 1u << which) && more(m, now, which) == 0;
+    return (m->usage.known & now->known & gt_used_bit(which)) && more(m, now, which) == 0;
 }
 
 /* Whether the thread's CPU clock advances. A thread in a run queue does not pass: its current delay

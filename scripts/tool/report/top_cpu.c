@@ -22,7 +22,7 @@ static int by_cpu(const void *a, const void *b)
 static void print_count(const char *name, const char *head, int width, const struct gt_usage *used,
                         enum gt_usage_number number)
 {
-    if (used->known & 1u << number)
+    if (used->known & gt_used_bit(number))
         gt_cell_count(name, head, width, used->of[number]);
     else
         gt_cell_unknown(name, head, width);
