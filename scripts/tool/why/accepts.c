@@ -36,7 +36,7 @@ static struct worker look_at(const struct gt_survey *survey, struct gt_sections 
                              uint32_t thread)
 {
     const struct gt_graph *graph = sections->graph;
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct worker w = {.rest = GT_NOBODY};
     bool waited = false; /* the last accept did */
     uint64_t since = graph->lane[thread].begin, last = 0, late = 0, ran = 0;
@@ -67,7 +67,6 @@ static struct worker look_at(const struct gt_survey *survey, struct gt_sections 
             late = w.its && s->from > since + LATE_NS ? s->from : 0;
         }
     }
-    gt_cursor_close(&c);
     return w;
 }
 

@@ -76,7 +76,7 @@ static void add_looks(struct looks *all, const struct gt_survey *v, struct gt_se
                       uint32_t thread, uint32_t spot)
 {
     const struct gt_graph *graph = sections->graph;
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct gt_rounds rounds = {.spot = GT_NOBODY};
     const struct gt_lane_step *s = gt_cursor_from(&c, v->from);
     uint64_t between = 0;
@@ -112,7 +112,6 @@ static void add_looks(struct looks *all, const struct gt_survey *v, struct gt_se
         makes = waits = false;
         all->lasts++;
     }
-    gt_cursor_close(&c);
 }
 
 static void note(struct search *s, size_t look, bool last, enum gt_asked_how how, uint32_t what)

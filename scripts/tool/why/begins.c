@@ -75,7 +75,7 @@ static void find_posts(struct look *l)
 {
     const struct gt_graph *graph = l->graph;
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         const struct gt_lane_step *s = graph->lane[i].woken ? gt_cursor_next(&c) : NULL;
         for (; s && l->posts < POSTS_MOST; s = gt_cursor_next(&c)) {
             struct post post = {s->to, s->by, s->spot};
@@ -83,7 +83,6 @@ static void find_posts(struct look *l)
                 continue;
             *GT_ADD(l->post, l->posts) = post;
         }
-        gt_cursor_close(&c);
     }
 }
 

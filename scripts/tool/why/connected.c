@@ -49,7 +49,7 @@ static void add(struct calls *to, const struct gt_lane_step *s, uint32_t thread)
 static void find_calls(const struct gt_graph *graph, struct calls *connects, struct calls *waits)
 {
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             const char *call = gt_graph_call_of(graph, s);
             if (gt_is_connect(call))
@@ -57,7 +57,6 @@ static void find_calls(const struct gt_graph *graph, struct calls *connects, str
             else if (gt_is_accept(call) && s->kind == GT_NETWORK && s->ended && s->by == GT_NOBODY)
                 add(waits, s, i);
         }
-        gt_cursor_close(&c);
     }
 }
 

@@ -53,19 +53,18 @@ static struct calls *calls_of(struct look *l, uint32_t spot)
 /* Sets what the samples interrupted. */
 static void find_spots(struct look *l)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
+    GT_CURSOR(c, l->graph, l->thread);
     for (size_t i = 0; i < l->lane->samples; i++) {
         const struct gt_lane_step *s = gt_cursor_seek(&c, l->lane->sample[i].at);
         l->lane->sample[i].spot = s ? s->spot : GT_NOBODY;
         if (s && s->kind == GT_SYSCALL)
             calls_of(l, s->spot)->samples++;
     }
-    gt_cursor_close(&c);
 }
 
 static void measure_calls(struct look *l)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
+    GT_CURSOR(c, l->graph, l->thread);
     for (const struct gt_lane_step *s; l->n && (s = gt_cursor_next(&c));) {
         uint64_t slot = gt_memo_find(&l->by_spot, s->spot + UINT64_C(1)), ns = s->to - s->from;
         if (!slot || s->kind != GT_SYSCALL)
@@ -75,7 +74,6 @@ static void measure_calls(struct look *l)
         l->at[slot - 1].count[length]++;
         l->at[slot - 1].ns[length] += ns;
     }
-    gt_cursor_close(&c);
 }
 
 /* How long the calls had a CPU, about. */
@@ -101,7 +99,7 @@ static uint64_t ran_in(const struct calls *calls)
 static void move_to_stretches(struct look *l)
 {
     uint64_t cpu = l->lane->thread->shares.cpu, *seen = gt_need(calloc(l->n + 1, sizeof *seen));
-    struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
+    GT_CURSOR(c, l->graph, l->thread);
     for (size_t i = 0; i < l->lane->samples && cpu; i++) {
         struct gt_why_sample *sample = &l->lane->sample[i];
         uint64_t slot = gt_memo_find(&l->by_spot, sample->spot + UINT64_C(1));
@@ -116,7 +114,6 @@ static void move_to_stretches(struct look *l)
         if (s && s->kind == GT_RUNNING && (k + 1) * more / its->samples > k * more / its->samples)
             sample->spot = s->spot;
     }
-    gt_cursor_close(&c);
     free(seen);
 }
 

@@ -34,14 +34,13 @@ static void add_both_ends(struct moments *m, const struct gt_lane_step *s, bool 
 static void add_moments(struct moments *m, const struct gt_graph *graph, uint32_t thread,
                         uint64_t from, uint64_t to)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
          s = gt_cursor_next(&c)) {
         bool runs = s->kind == GT_RUNNING;
         if (runs || (s->kind == GT_SCHED && s->to - s->from > GT_USUAL_WAKE_NS))
             add_both_ends(m, s, runs);
     }
-    gt_cursor_close(&c);
 }
 
 static void sort_moments(struct moments *m)
@@ -144,7 +143,7 @@ static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t 
     uint64_t *ran = NULL, sum = 0;
     size_t n = 0, seats = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
             if (s->kind != GT_RUNNING || s->p >= graph->threads.cpus)
@@ -157,7 +156,6 @@ static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t 
             ran[*slot - 1] += s->to - s->from;
             sum += s->to - s->from;
         }
-        gt_cursor_close(&c);
     }
     for (size_t i = 0; i < n; i++)
         seats += ran[i] * n * PASSED_BY > sum;
@@ -237,7 +235,7 @@ static size_t delay_from(const struct gt_delays *delays, uint32_t p, uint64_t at
 static uint64_t ran_meanwhile(const struct gt_delays *delays, uint64_t longest,
                               const struct gt_graph *graph, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     uint64_t sum = 0;
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (s->kind != GT_RUNNING || s->p == GT_NOBODY)
@@ -252,7 +250,6 @@ static uint64_t ran_meanwhile(const struct gt_delays *delays, uint64_t longest,
             sum += to > from ? to - from : 0;
         }
     }
-    gt_cursor_close(&c);
     return sum;
 }
 

@@ -21,7 +21,7 @@ struct pieces {
 
 static struct pieces look_at(struct look *l, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     struct pieces p = {0};
     for (const struct gt_lane_step *s = gt_cursor_from(&c, l->survey->from);
          s && s->from < l->survey->to; s = gt_cursor_next(&c)) {
@@ -34,7 +34,6 @@ static struct pieces look_at(struct look *l, uint32_t thread)
         p.longest = ns > p.longest ? ns : p.longest;
         p.last = s->to;
     }
-    gt_cursor_close(&c);
     return p;
 }
 

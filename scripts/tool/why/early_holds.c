@@ -34,14 +34,13 @@ static void find_known(struct look *l)
 
 static void find_passings(struct look *l, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (!l->graph->spot[s->spot].token || !s->ended || s->by == GT_NOBODY ||
             !gt_graph_is_lock_wait(l->graph, s) || s->from >= l->known[s->lock])
             continue;
         *GT_ADD(l->passing, l->n) = (struct passing){s->from, s->to, s->lock, s->by, thread};
     }
-    gt_cursor_close(&c);
 }
 
 static int by_lock(const void *a, const void *b)

@@ -26,12 +26,10 @@
 static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint64_t to)
 {
     const struct gt_lane *lane = &graph->lane[thread];
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     uint64_t until = lane->until < to ? lane->until : to;
     const struct gt_lane_step *s = gt_cursor_seek(&c, until);
-    until = s && gt_step_is_open(s) && s->from < until ? s->from : until;
-    gt_cursor_close(&c);
-    return until;
+    return s && gt_step_is_open(s) && s->from < until ? s->from : until;
 }
 
 enum { LONG_PART = 20 }; /* of the interval */
@@ -158,7 +156,7 @@ static void note_off_path(struct gt_why *why)
 /* Whether the path's last thread does next to nothing between its sleeps. */
 static bool only_sleeps(const struct gt_why *why)
 {
-    struct gt_cursor c = {.graph = &why->graph, .thread = why->thread};
+    GT_CURSOR(c, &why->graph, why->thread);
     uint64_t slept = 0, worked = 0, since = 0;
     for (const struct gt_lane_step *s = gt_cursor_from(&c, why->from); s && s->to <= why->to;
          s = gt_cursor_next(&c)) {
@@ -170,7 +168,6 @@ static bool only_sleeps(const struct gt_why *why)
             since += s->to - s->from;
         }
     }
-    gt_cursor_close(&c);
     return worked * LONG_PART <= slept;
 }
 
@@ -224,11 +221,9 @@ static double part_of_loops(const struct gt_why *why)
 /* Whether the end of the recording cuts a wait of the thread for input. */
 static bool rests_at_end(const struct gt_why *why)
 {
-    struct gt_cursor c = {.graph = &why->graph, .thread = why->thread};
+    GT_CURSOR(c, &why->graph, why->thread);
     const struct gt_lane_step *s = gt_cursor_seek(&c, why->graph.lane[why->thread].until);
-    bool rests = s && !s->ended && s->kind == GT_NETWORK;
-    gt_cursor_close(&c);
-    return rests;
+    return s && !s->ended && s->kind == GT_NETWORK;
 }
 
 /* Whether threads other than the path's last one come back to waits for input. */
@@ -245,16 +240,16 @@ static bool others_get_input(const struct gt_why *why)
 /* Whether a thread that had ended by the end of the run let clients come. */
 static bool serves_itself(const struct gt_why *why)
 {
-    bool serves = false;
-    for (uint32_t i = 0; i < why->graph.lanes && !serves; i++) {
-        struct gt_cursor c = {.graph = &why->graph, .thread = i};
+    for (uint32_t i = 0; i < why->graph.lanes; i++) {
+        GT_CURSOR(c, &why->graph, i);
         const struct gt_lane_step *s =
             why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
-        for (; s && !serves; s = gt_cursor_next(&c))
-            serves = gt_is_for_clients(gt_leaf_of(why->graph.spot[s->spot].stack));
-        gt_cursor_close(&c);
+        for (; s; s = gt_cursor_next(&c)) {
+            if (gt_is_for_clients(gt_leaf_of(why->graph.spot[s->spot].stack)))
+                return true;
+        }
     }
-    return serves;
+    return false;
 }
 
 /*

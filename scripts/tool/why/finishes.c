@@ -30,7 +30,7 @@ struct waits {
 
 static struct life life_of(const struct gt_graph *graph, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct life life = {0};
     uint32_t last = GT_NOBODY;
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
@@ -47,7 +47,6 @@ static struct life life_of(const struct gt_graph *graph, uint32_t thread)
             life.rested = gt_is_read(gt_leaf_of(spot->stack)) ? 0 : s->to;
         last = s->spot;
     }
-    gt_cursor_close(&c);
     return life;
 }
 
@@ -96,7 +95,7 @@ static bool is_for_input(const char *call)
 static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph *graph,
                              uint32_t thread)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct waits waits = {0};
     for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
          s = gt_cursor_next(&c)) {
@@ -114,7 +113,6 @@ static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph
         else if (gt_joins_is_join(graph, thread, s) && is_done(loops, graph, s->by))
             waits.joins += ns;
     }
-    gt_cursor_close(&c);
     return waits;
 }
 
@@ -127,14 +125,13 @@ struct connections {
 static void add_connections(struct connections *all, const struct gt_graph *graph, uint32_t thread,
                             bool accepted)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         const char *call = gt_graph_call_of(graph, s);
         if (!(accepted ? s->ended && gt_is_accept(call) : gt_is_connect(call)))
             continue;
         *GT_ADD(all->at, all->n) = (struct gt_pair){accepted ? s->to : s->from, accepted};
     }
-    gt_cursor_close(&c);
 }
 
 /*

@@ -21,14 +21,13 @@ struct waits {
 
 static void find_waits(struct waits *waits, const struct gt_graph *graph, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (!graph->spot[s->spot].futex || s->by == GT_NOBODY || !gt_graph_is_lock_wait(graph, s))
             continue;
         *GT_ADD(waits->at, waits->n) =
             (struct wait){s->from, s->to, s->lock, s->spot, thread, s->by};
     }
-    gt_cursor_close(&c);
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -101,7 +100,7 @@ static int by_from(const void *a, const void *b)
 /* Notes the calls that end during the hold: no thread locks inside another call. */
 static void note_calls(const struct gt_graph *graph, const struct stretch *hold, uint32_t *lock_of)
 {
-    struct gt_cursor c = {.graph = graph, .thread = hold->thread};
+    GT_CURSOR(c, graph, hold->thread);
     for (const struct gt_lane_step *s = gt_cursor_from(&c, hold->from); s && s->to <= hold->to;
          s = gt_cursor_next(&c)) {
         const struct gt_spot *spot = &graph->spot[s->spot];
@@ -109,13 +108,12 @@ static void note_calls(const struct gt_graph *graph, const struct stretch *hold,
         if (!spot->runs && !spot->futex)
             *its = *its == NO_LOCK || *its == lock ? lock : SEVERAL;
     }
-    gt_cursor_close(&c);
 }
 
 static void find_calls(struct stretches *all, const struct gt_graph *graph, uint32_t thread,
                        const uint32_t *lock_of)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t lock = lock_of[s->spot];
         bool its = lock != NO_LOCK && lock != SEVERAL;
@@ -124,7 +122,6 @@ static void find_calls(struct stretches *all, const struct gt_graph *graph, uint
         else if (its && all->n && all->at[all->n - 1].thread == thread)
             all->at[all->n - 1].to = s->to; /* its delay after the call */
     }
-    gt_cursor_close(&c);
 }
 
 /* Forgets calls during which another thread had the lock, or was in such a call. */

@@ -572,7 +572,7 @@ uint64_t gt_hold_slack(const struct gt_lock_hold *h)
 static void lengthen_holds(struct gt_graph *graph, uint32_t thread)
 {
     struct gt_lane *lane = &graph->lane[thread];
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     for (size_t i = 0; i < lane->holds; i++) {
         struct gt_lock_hold *h = &lane->hold[i];
         bool rough = gt_hold_is_rough(h);
@@ -584,7 +584,6 @@ static void lengthen_holds(struct gt_graph *graph, uint32_t thread)
         else if (s && h->longer && !graph->spot[s->spot].runs)
             h->from = s->from;
     }
-    gt_cursor_close(&c);
 }
 
 void gt_graph_read(struct gt_graph *graph, const char *path)

@@ -192,10 +192,7 @@ struct gt_graph {
 /* Reads the trace at `path`. On failure ends the program with a message. */
 void gt_graph_read(struct gt_graph *graph, const char *path);
 
-/*
- * A place in a thread's steps; the steps around it are unpacked. Initialise with graph, thread and
- * zeros.
- */
+/* A place in a thread's steps; the steps around it are unpacked. */
 struct gt_cursor {
     const struct gt_graph *graph;
     uint32_t thread;
@@ -213,6 +210,11 @@ const struct gt_lane_step *gt_cursor_from(struct gt_cursor *c, uint64_t from);
 /* The step after the one that was returned last. NULL: there is none. */
 const struct gt_lane_step *gt_cursor_next(struct gt_cursor *c);
 void gt_cursor_close(struct gt_cursor *c);
+
+/* Declares a cursor before the thread's first step. It closes itself at the end of its block. */
+#define GT_CURSOR(c, graph_, thread_)                                                  \
+    __attribute__((cleanup(gt_cursor_close))) struct gt_cursor c = {.graph = (graph_), \
+                                                                    .thread = (thread_)}
 
 /* A cursor for each thread, in the order of gt_graph.lane. */
 struct gt_cursor *gt_cursors_open(const struct gt_graph *graph);

@@ -112,12 +112,11 @@ static void find_kinds(struct look *l)
 static void each_wait(struct look *l, void (*fn)(struct look *, struct place *, struct wait))
 {
     for (uint32_t i = 0; i < l->graph->lanes; i++) {
-        struct gt_cursor c = {.graph = l->graph, .thread = i};
+        GT_CURSOR(c, l->graph, i);
         for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (l->place_of[s->spot] && may_be(s))
                 fn(l, &l->place[l->place_of[s->spot] - 1], (struct wait){s->from, s->to, i});
         }
-        gt_cursor_close(&c);
     }
 }
 

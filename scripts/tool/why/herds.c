@@ -29,10 +29,9 @@ static uint32_t variable_of(const struct gt_graph *graph, uint32_t spot)
 {
     uint32_t found = GT_NOBODY;
     for (uint32_t i = 0; i < graph->lanes && found == GT_NOBODY; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         for (const struct gt_lane_step *s; found == GT_NOBODY && (s = gt_cursor_next(&c));)
             found = s->spot == spot && s->kept ? s->lock : GT_NOBODY;
-        gt_cursor_close(&c);
     }
     return found;
 }
@@ -45,13 +44,12 @@ static struct posts find_posts(const struct gt_graph *graph, uint32_t variable)
 {
     struct posts posts = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
             if (s->by == GT_NOBODY || s->lock == variable || gt_graph_is_lock_wait(graph, s))
                 continue;
             *GT_ADD(posts.at, posts.n) = (struct post){s->by, s->to};
         }
-        gt_cursor_close(&c);
     }
     if (posts.n)
         qsort(posts.at, posts.n, sizeof *posts.at, by_poster);
@@ -75,7 +73,7 @@ static bool posted(const struct posts *posts, uint32_t thread, uint64_t from, ui
 static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, uint32_t thread,
                            uint32_t spot, const struct posts *posts)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     uint64_t since = 0; /* when the thread went on after it was woken there; 0: it was not */
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         if (s->spot != spot)
@@ -91,7 +89,6 @@ static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, u
         }
         since = waits && s->by == GT_NOBODY ? 0 : s->to;
     }
-    gt_cursor_close(&c);
 }
 
 struct gt_herd gt_herd_of(const struct gt_graph *graph, uint32_t spot)

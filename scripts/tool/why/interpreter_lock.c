@@ -39,14 +39,13 @@ struct gt_gil_use gt_gil_use_of(struct gt_sections *sections, uint32_t lock, uin
     struct look l = {.sections = sections, .use = {.section = sections->unknown}};
     for (uint32_t i = 0; i < sections->graph->lanes; i++) {
         const struct gt_lane *lane = &sections->graph->lane[i];
-        struct gt_cursor c = {.graph = sections->graph, .thread = i};
+        GT_CURSOR(c, sections->graph, i);
         for (size_t k = gt_lane_hold_after(lane, from); k < lane->holds; k++) {
             const struct gt_lock_hold *h = &lane->hold[k];
             if (h->lock == lock && h->from < to)
                 add_hold(&l, sections, &c, h->from > from ? h->from : from,
                          h->to < to ? h->to : to);
         }
-        gt_cursor_close(&c);
     }
     gt_memo_free(&l.ns);
     return l.use;

@@ -122,13 +122,12 @@ static bool is_feeding(const struct gt_graph *graph, const struct gt_lane_step *
 
 static void count_feeding(struct look *l, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     bool woken = l->graph->lane[thread].woken;
     for (const struct gt_lane_step *s; woken && (s = gt_cursor_next(&c));) {
         if (is_feeding(l->graph, s) && !gt_joins_is_join(l->graph, thread, s))
             l->fed[s->by]++;
     }
-    gt_cursor_close(&c);
 }
 
 /*
@@ -183,7 +182,7 @@ static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread
 {
     const struct gt_graph *graph = l->graph;
     const struct gt_lane *lane = &graph->lane[thread];
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     uint64_t all = 0, until = lane->begin;
     size_t left = STEPS_MOST;
     for (const struct gt_lane_step *s; left && (s = gt_cursor_next(&c)); left--) {
@@ -204,7 +203,6 @@ static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread
     r->different |= r->threads && all != r->all;
     r->all = all;
     r->who[r->threads++] = thread;
-    gt_cursor_close(&c);
 }
 
 /*
@@ -237,7 +235,7 @@ static bool go_round(struct look *l, const struct rounds *r)
 static bool sleeps_alike(const struct look *l, uint32_t thread, uint32_t spot)
 {
     enum { LATE_NS = 300000 };
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     struct gt_lengths lengths = {0};
     size_t left = STEPS_MOST;
     for (const struct gt_lane_step *s; left && (s = gt_cursor_next(&c)); left--) {
@@ -248,7 +246,6 @@ static bool sleeps_alike(const struct look *l, uint32_t thread, uint32_t spot)
     bool alike =
         lengths.n && gt_lengths_percentile(&lengths, 750) <= shortest + shortest / 4 + LATE_NS;
     free(lengths.at);
-    gt_cursor_close(&c);
     return alike;
 }
 
@@ -358,7 +355,7 @@ static bool waited_to_be_told(const struct look *l, uint32_t thread, uint64_t at
 {
     enum { LIFE = 8, LENGTH = 32, LATELY_NS = 10000000 };
     const struct gt_lane *lane = &l->graph->lane[thread];
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     uint64_t waited = 0, last = 0, length = 0;
     size_t left = STEPS_MOST;
     if (at <= lane->begin || lane->until + LATELY_NS < at)
@@ -370,7 +367,6 @@ static bool waited_to_be_told(const struct look *l, uint32_t thread, uint64_t at
         waited += length;
         last = s->to;
     }
-    gt_cursor_close(&c);
     uint64_t late = length / LENGTH > LATELY_NS ? length / LENGTH : LATELY_NS;
     return left && last + LATELY_NS >= at && last <= at + late &&
            waited >= (lane->until - lane->begin) / LIFE * (LIFE - 1);
@@ -384,7 +380,7 @@ static bool was_woken_to_stop(struct look *l, uint32_t thread, uint64_t at)
 {
     enum { LIFE = 8, LATELY_NS = 10000000, FED_MOST = 1 };
     const struct gt_lane *lane = &l->graph->lane[thread];
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     uint64_t waited = 0, told = 0;
     size_t left = STEPS_MOST, fed = 0;
     if (at <= lane->begin || !lane->woken)
@@ -396,7 +392,6 @@ static bool was_woken_to_stop(struct look *l, uint32_t thread, uint64_t at)
         waited += told == s->to ? s->to - s->from : 0;
         fed += is_feeding(l->graph, s) && s->by != l->thread;
     }
-    gt_cursor_close(&c);
     return left && told && told + LATELY_NS >= at && lane->until <= told + LATELY_NS && !fed &&
            waited >= (lane->until - lane->begin) / LIFE * (LIFE - 1) &&
            fed_by(l, thread) <= FED_MOST;
@@ -492,7 +487,7 @@ static void look_at_join(struct look *l, const struct gt_lane_step *s)
 
 static void look_at_thread(struct look *l)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
+    GT_CURSOR(c, l->graph, l->thread);
     const struct gt_lane *lane = &l->graph->lane[l->thread];
     l->series = NULL;
     l->overs = l->pendings = 0;
@@ -507,7 +502,6 @@ static void look_at_thread(struct look *l)
     }
     end_children(l, lane->until);
     join_pending(l, 0, lane->until, lane->until);
-    gt_cursor_close(&c);
 }
 
 void gt_joins_find(struct gt_graph *graph)

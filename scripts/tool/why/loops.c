@@ -117,12 +117,11 @@ static uint64_t first_input(struct gt_loops *loops, const struct gt_graph *graph
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < graph->lanes && loops->serves; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         const struct gt_lane_step *s = gt_cursor_from(&c, loops->from);
         while (s && s->to < first && !(s->kind == GT_NETWORK && is_rest(loops, graph, s)))
             s = gt_cursor_next(&c);
         first = s && s->to < first ? s->to : first;
-        gt_cursor_close(&c);
     }
     return first;
 }
@@ -157,7 +156,7 @@ static uint64_t last_piece_until(const struct gt_loops *loops, const struct gt_g
                                  uint32_t thread, struct piece piece)
 {
     const struct gt_lane *lane = &graph->lane[thread];
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     uint64_t until = lane->until < loops->to ? lane->until : loops->to;
     uint64_t tail = (until - lane->begin) / TAIL_PART;
     bool at_end = until + (loops->to - loops->from) / TAIL_PART >= loops->to;
@@ -166,9 +165,7 @@ static uint64_t last_piece_until(const struct gt_loops *loops, const struct gt_g
     const struct gt_lane_step *s = at_end ? gt_cursor_seek(&c, until) : NULL;
     while (s && s->to + tail >= until && !is_told(loops, graph, s))
         s = gt_cursor_seek(&c, s->from);
-    until = s && s->to + tail >= until ? s->from : until;
-    gt_cursor_close(&c);
-    return until;
+    return s && s->to + tail >= until ? s->from : until;
 }
 
 /* Adds what the thread did to the loop of all threads alike. */
@@ -213,7 +210,7 @@ static void look_at_thread(struct look *l, uint32_t thread)
     const struct gt_graph *graph = l->sections->graph;
     const struct gt_lane *lane = &graph->lane[thread];
     struct gt_loops *loops = l->loops;
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     if (lane->begin >= loops->to || lane->until <= loops->from)
         return;
     l->its = (struct gt_loop){.thread = thread};
@@ -225,7 +222,6 @@ static void look_at_thread(struct look *l, uint32_t thread)
     for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
          s = gt_cursor_next(&c))
         look_at(l, s);
-    gt_cursor_close(&c);
     l->its.rest = l->its.rests ? l->its.rest : l->sections->unknown;
     uint64_t until = last_piece_until(loops, graph, thread, l->piece);
     if (until > l->piece.since)
@@ -322,19 +318,17 @@ struct gt_name gt_loop_name(const struct gt_graph *graph, const struct gt_loop *
 void gt_loops_each_piece(struct gt_loops *loops, const struct gt_graph *graph, uint32_t thread,
                          gt_piece_fn *fn, void *arg)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct piece piece = first_piece(loops, graph, thread);
-    bool goes_on = true;
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from);
-         goes_on && s && s->from <= loops->to; s = gt_cursor_next(&c)) {
+    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from <= loops->to;
+         s = gt_cursor_next(&c)) {
         if (!is_rest(loops, graph, s))
             continue;
-        if (piece.since && s->from > piece.since)
-            goes_on = fn(arg, thread, piece.since, s->from);
+        if (piece.since && s->from > piece.since && !fn(arg, thread, piece.since, s->from))
+            return;
         piece = piece_after(s);
     }
-    gt_cursor_close(&c);
-    uint64_t until = goes_on ? last_piece_until(loops, graph, thread, piece) : 0;
+    uint64_t until = last_piece_until(loops, graph, thread, piece);
     if (until > piece.since)
         fn(arg, thread, piece.since, until);
 }

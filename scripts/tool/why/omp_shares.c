@@ -21,7 +21,7 @@ struct sum {
 static uint64_t work_in(const struct gt_graph *graph, uint32_t thread,
                         const struct gt_omp_region *region)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct gt_cpu_parts parts = gt_cpu_parts_of(graph, thread);
     double ns = 0;
     for (const struct gt_lane_step *s = gt_cursor_from(&c, region->from); s && s->from < region->to;
@@ -32,7 +32,6 @@ static uint64_t work_in(const struct gt_graph *graph, uint32_t thread,
         double part = s->kind == GT_RUNNING ? parts.ran + parts.unseen : 1;
         ns += works ? (double)(to - from) * part : 0;
     }
-    gt_cursor_close(&c);
     return (uint64_t)ns;
 }
 

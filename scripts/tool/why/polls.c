@@ -29,7 +29,7 @@ static struct gt_lane_step last_sleep(struct gt_cursor *c, uint32_t spot, uint64
 static struct tally fits(const struct gt_program *p, uint32_t thread, uint32_t spot)
 {
     const struct gt_thread_role *role = &p->role[thread];
-    struct gt_cursor c = {.graph = p->sections->graph, .thread = thread};
+    GT_CURSOR(c, p->sections->graph, thread);
     struct tally tally = {0};
     uint64_t before = p->from;
     for (size_t i = 0; i < role->edges; i++) {
@@ -39,7 +39,6 @@ static struct tally fits(const struct gt_program *p, uint32_t thread, uint32_t s
         tally.fit += sleep.to > before && e->since + SLACK_NS >= sleep.from && e->since <= sleep.to;
         before = e->at;
     }
-    gt_cursor_close(&c);
     return tally;
 }
 

@@ -150,7 +150,7 @@ static void find_edges(struct gt_program *p)
     for (uint32_t i = 0; i < p->roles; i++) {
         const struct gt_lane *lane = lane_of(p, i);
         const struct gt_thread_state *maker = lane->thread->maker;
-        struct gt_cursor c = {.graph = p->sections->graph, .thread = i};
+        GT_CURSOR(c, p->sections->graph, i);
         if (lane->creator != GT_NOBODY && lane->begin > p->from)
             add_edge(p, (struct gt_edge){.at = lane->begin,
                                          .since = lane->begin,
@@ -169,7 +169,6 @@ static void find_edges(struct gt_program *p)
                 add_edge(p, (struct gt_edge){s->to, s->from, s->by, i,
                                              s->told ? GT_NOBODY : s->lock, s->spot});
         }
-        gt_cursor_close(&c);
     }
     for (size_t i = 0; i < p->sections->graph->questions; i++) {
         const struct gt_question *q = &p->sections->graph->question[i];
@@ -414,7 +413,7 @@ static void add_wait(struct builder *b, const struct gt_lane_step *s)
 static void add_rest(struct builder *b, const struct gt_lane_step *s, uint64_t from)
 {
     const struct gt_program *p = b->program;
-    struct gt_cursor c = {.graph = p->sections->graph, .thread = s->by};
+    GT_CURSOR(c, p->sections->graph, s->by);
     add_moments(b, from);
     for (const struct gt_lane_step *its = gt_cursor_from(&c, from); its && its->from < s->to;
          its = gt_cursor_next(&c)) {
@@ -422,7 +421,6 @@ static void add_rest(struct builder *b, const struct gt_lane_step *s, uint64_t f
         uint64_t end = its->to < s->to ? its->to : s->to;
         gt_sections_split(p->sections, s->by, its, begin, end, add_work, b);
     }
-    gt_cursor_close(&c);
 }
 
 /* Adds the joins without a wait, up to `until`. */
@@ -439,7 +437,7 @@ static void add_silent(struct builder *b, uint64_t until)
 static void build_role(struct gt_program *p, uint32_t thread)
 {
     const struct gt_lane *its = lane_of(p, thread);
-    struct gt_cursor c = {.graph = p->sections->graph, .thread = thread};
+    GT_CURSOR(c, p->sections->graph, thread);
     struct builder b = {
         .program = p, .thread = thread, .role = &p->role[thread], .lock = GT_NOBODY, .ahead = c};
     b.next_silent = silent_of(p, thread);
@@ -473,7 +471,6 @@ static void build_role(struct gt_program *p, uint32_t thread)
     }
     free(b.acquired);
     gt_cursor_close(&b.ahead);
-    gt_cursor_close(&c);
 }
 
 struct gt_program *gt_program_build(struct gt_sections *sections, uint32_t thread, uint64_t from,

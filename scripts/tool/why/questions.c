@@ -42,13 +42,12 @@ static void note(struct talker *t, const struct gt_lane_step *s)
 
 static void scan(const struct gt_graph *graph, uint32_t thread, struct talker *t)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     const struct gt_lane_step *s;
     for (int i = 0; i < SCANNED && (s = gt_cursor_next(&c)); i++) {
         if (is_told(graph, s))
             note(t, s);
     }
-    gt_cursor_close(&c);
 }
 
 /* Whether the other thread ends nearly all waits of this one at some place. */
@@ -85,8 +84,8 @@ static void add(struct gt_graph *graph, struct gt_question question)
  */
 static void find_between(struct gt_graph *graph, uint32_t asker, uint32_t reader)
 {
-    struct gt_cursor answers = {.graph = graph, .thread = asker};
-    struct gt_cursor questions = {.graph = graph, .thread = reader};
+    GT_CURSOR(answers, graph, asker);
+    GT_CURSOR(questions, graph, reader);
     const struct gt_lane_step *answer, *question = next_by(&questions, asker);
     size_t known = graph->questions;
     uint64_t all = 0, waited = 0, strict = 0, before = 0; /* before: end of the last answer */
@@ -103,8 +102,6 @@ static void find_between(struct gt_graph *graph, uint32_t asker, uint32_t reader
     }
     if (waited * 100 < all * WAITED_PERCENT || strict * 100 < waited * STRICT_PERCENT)
         graph->questions = known;
-    gt_cursor_close(&answers);
-    gt_cursor_close(&questions);
 }
 
 static int by_reader(const void *a, const void *b)

@@ -149,7 +149,7 @@ static uint32_t ended_before(const struct mains *mains, const struct gt_lane *wa
 static void look_at_thread(struct gt_graph *graph, uint32_t thread, const struct mains *mains)
 {
     struct gt_lane *lane = &graph->lane[thread];
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     struct latest latest = {0};
     struct gt_handed *found = NULL;
     size_t n = 0;
@@ -172,7 +172,6 @@ static void look_at_thread(struct gt_graph *graph, uint32_t thread, const struct
         *GT_ADD(found, n) =
             (struct gt_handed){.at = at, .by = by, .lock = GT_NOBODY, .ending = true};
     }
-    gt_cursor_close(&c);
     gt_lane_hand(lane, found, n);
 }
 
@@ -225,7 +224,8 @@ static void look_for_grandchildren(struct gt_graph *graph, uint32_t thread,
 {
     struct gt_lane *lane = &graph->lane[thread];
     struct gt_handed *found = NULL;
-    struct gt_cursor c = {.graph = graph, .thread = thread}, *cursor = NULL;
+    GT_CURSOR(c, graph, thread);
+    struct gt_cursor *cursor = NULL;
     size_t n = 0;
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t by =
@@ -240,7 +240,6 @@ static void look_for_grandchildren(struct gt_graph *graph, uint32_t thread,
     }
     if (cursor)
         gt_cursors_close(cursor);
-    gt_cursor_close(&c);
     gt_lane_hand(lane, found, n);
 }
 

@@ -96,7 +96,7 @@ static uint32_t lock_of_file(const struct gt_graph *graph, const struct gt_lane 
 static void find_delays(struct look *l, uint32_t thread)
 {
     const struct gt_lane *lane = &l->graph->lane[thread];
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     uint32_t woken = GT_NOBODY; /* the spot of the wait that another thread has ended */
     struct gt_lane_step last = {0};
     size_t first = l->delays;
@@ -116,18 +116,16 @@ static void find_delays(struct look *l, uint32_t thread)
         woken = by_other ? s->spot : GT_NOBODY;
     }
     end_chain(l, first, lane, &last);
-    gt_cursor_close(&c);
 }
 
 static void find_calls(struct look *l, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
         uint32_t lock = lock_of_file(l->graph, &l->graph->lane[thread], s);
         if (lock != GT_NOBODY)
             add_delay(l, (struct delay){s->from, s->to, thread, lock, false, true});
     }
-    gt_cursor_close(&c);
 }
 
 static int by_lock(const void *a, const void *b)

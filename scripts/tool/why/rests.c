@@ -40,13 +40,12 @@ bool gt_rest_before(const struct gt_graph *graph, uint32_t thread, uint64_t at,
 {
     enum { STEPS_BACK = 64 };
     uint64_t until = graph->lane[thread].until;
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     const struct gt_lane_step *s = gt_cursor_seek(&c, at < until ? at : until);
     for (int i = 0; s && i < STEPS_BACK && !ended_unseen(graph, s); i++)
         s = gt_cursor_seek(&c, s->from);
     bool found = s && ended_unseen(graph, s);
     *rest = found ? *s : (struct gt_lane_step){0};
-    gt_cursor_close(&c);
     return found;
 }
 
@@ -56,7 +55,7 @@ static uint64_t sent_before(const struct gt_graph *graph, uint32_t thread, uint6
     enum { STEPS_BACK = 16, JUST_NS = 1000000 };
     static const char *const calls[] = {"write",    "send", "connect",      "close",
                                         "shutdown", "kill", "pthread_kill", NULL};
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     const struct gt_lane_step *s = gt_cursor_seek(&c, at);
     uint64_t sent = 0;
     for (int i = 0; s && i < STEPS_BACK && s->to + JUST_NS >= at; i++) {
@@ -65,7 +64,6 @@ static uint64_t sent_before(const struct gt_graph *graph, uint32_t thread, uint6
             sent = s->from;
         s = gt_cursor_seek(&c, s->from);
     }
-    gt_cursor_close(&c);
     return sent;
 }
 

@@ -26,7 +26,7 @@ static uint64_t waited_until(struct gt_series *s, struct gt_cursor *c, uint32_t 
 /* Adds the thread's life. */
 static void add_life(struct gt_series *s, const struct gt_graph *graph, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = graph, .thread = thread};
+    GT_CURSOR(c, graph, thread);
     uint64_t ns = 0;
     for (const struct gt_lane_step *step = gt_cursor_from(&c, 0); step; step = gt_cursor_next(&c)) {
         ns += step->kind == GT_SCHED ? 0 : step->to - step->from;
@@ -34,7 +34,6 @@ static void add_life(struct gt_series *s, const struct gt_graph *graph, uint32_t
     }
     s->longest = ns > s->longest ? ns : s->longest;
     s->threads++;
-    gt_cursor_close(&c);
 }
 
 /* The pool's threads are numbered in the order in which they began. */
@@ -42,7 +41,7 @@ struct gt_series gt_series_find(const struct gt_graph *graph, const struct gt_su
                                 uint32_t pool)
 {
     struct gt_series s = {.maker = GT_NOBODY};
-    struct gt_cursor c = {.graph = graph};
+    GT_CURSOR(c, graph, 0);
     uint64_t until = 0; /* the creator went on after the thread before */
     bool in_turn = true;
     for (uint32_t i = survey->pool[pool].first; i < graph->lanes && in_turn; i++) {
@@ -56,6 +55,5 @@ struct gt_series gt_series_find(const struct gt_graph *graph, const struct gt_su
         until = in_turn ? waited_until(&s, &c, i) : until;
         add_life(&s, graph, i);
     }
-    gt_cursor_close(&c);
     return in_turn && s.waits * 4 >= s.threads * 3 ? s : (struct gt_series){0};
 }

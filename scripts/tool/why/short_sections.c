@@ -60,7 +60,7 @@ static uint64_t within(const struct look *l, uint64_t from, uint64_t to)
 static void look_at_thread(struct look *l, uint32_t thread)
 {
     const struct gt_lane *lane = &l->graph->lane[thread];
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    GT_CURSOR(c, l->graph, thread);
     bool waited = false, any = false;
     uint64_t before = l->found.ns + l->found.woken_ns;
     for (const struct gt_lane_step *s = gt_cursor_from(&c, l->from); s && s->from < l->to;
@@ -80,7 +80,6 @@ static void look_at_thread(struct look *l, uint32_t thread)
     l->found.most_ns = its > l->found.most_ns ? its : l->found.most_ns;
     l->found.threads += any;
     l->found.life_ns += any ? within(l, lane->begin, lane->until) : 0;
-    gt_cursor_close(&c);
 }
 
 static struct gt_short_sections look(const struct gt_graph *graph, uint32_t lock, uint64_t from,

@@ -138,11 +138,9 @@ uint32_t gt_standstill_after(const struct gt_graph *graph, uint32_t thread)
 
 uint32_t gt_standstill_section(struct gt_sections *sections, uint32_t thread)
 {
-    struct gt_cursor c = {.graph = sections->graph, .thread = thread};
+    GT_CURSOR(c, sections->graph, thread);
     const struct gt_lane_step *s = gt_cursor_seek(&c, sections->graph->lane[thread].until);
-    uint32_t section = s ? gt_sections_of(sections, thread, s) : sections->unknown;
-    gt_cursor_close(&c);
-    return section;
+    return s ? gt_sections_of(sections, thread, s) : sections->unknown;
 }
 
 const char *gt_standstill_lock(const struct gt_graph *graph, uint32_t thread)

@@ -30,7 +30,7 @@ static bool is_on(const struct gt_callers *stack, const char *function)
  */
 static uint64_t rounds_in(const struct gt_graph *graph, const struct gt_lane_step *wait)
 {
-    struct gt_cursor c = {.graph = graph, .thread = wait->by};
+    GT_CURSOR(c, graph, wait->by);
     const struct gt_where *site = gt_site_of(graph->stack[wait->waker]);
     uint64_t rounds = 0;
     bool outside = false;
@@ -43,7 +43,6 @@ static uint64_t rounds_in(const struct gt_graph *graph, const struct gt_lane_ste
         rounds += inside && outside;
         outside = !inside;
     }
-    gt_cursor_close(&c);
     return rounds;
 }
 
@@ -70,13 +69,12 @@ struct gt_starved gt_starved_find(const struct gt_graph *graph, uint64_t from, u
     struct gt_starved *of = gt_need(calloc(graph->locks + 1, sizeof *of));
     struct gt_starved most = {.lock = GT_NOBODY};
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
              s = gt_cursor_next(&c)) {
             if (writes(graph, s))
                 look_at(of, graph, s);
         }
-        gt_cursor_close(&c);
     }
     for (size_t i = 0; i < graph->locks; i++)
         most = of[i].ns > most.ns ? of[i] : most;

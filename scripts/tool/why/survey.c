@@ -251,10 +251,9 @@ static void share_cpu(struct look *l)
     l->in_calls = l->in_waits = 0;
     if (left <= 0 || left * 100 < cpu * LEAST_PERCENT)
         return;
-    struct gt_cursor c = {.graph = graph, .thread = l->thread};
+    GT_CURSOR(c, graph, l->thread);
     for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));)
         *(may_compute(graph, s) ? &calls : &waits) += is_wait(s) ? (double)(s->to - s->from) : 0;
-    gt_cursor_close(&c);
     l->in_calls = take(&left, calls);
     l->parts.ran += ran > 0 ? take(&left, room) * room / ran : 0;
     l->in_waits = take(&left, waits);
@@ -305,7 +304,7 @@ static void look_at(struct look *l, const struct gt_lane_step *s)
 static void look_at_thread(struct look *l)
 {
     const struct gt_survey *v = l->survey;
-    struct gt_cursor c = {.graph = l->sections->graph, .thread = l->thread};
+    GT_CURSOR(c, l->sections->graph, l->thread);
     l->rounds = (struct gt_rounds){.spot = GT_NOBODY};
     l->woken_at = GT_NOBODY;
     l->parts = gt_cpu_parts_of(c.graph, l->thread);
@@ -314,7 +313,6 @@ static void look_at_thread(struct look *l)
     for (const struct gt_lane_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
          s = gt_cursor_next(&c))
         look_at(l, s);
-    gt_cursor_close(&c);
 }
 
 /*
@@ -422,12 +420,11 @@ static bool others_acted(const struct gt_graph *graph, uint32_t thread, uint64_t
 {
     bool acted = false;
     for (uint32_t i = 0; i < graph->lanes && !acted; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         bool other = is_other(graph, i, thread);
         const struct gt_lane_step *s = other ? gt_cursor_seek(&c, to) : NULL;
         uint64_t until = graph->lane[i].until;
         acted = other && ((s && s->from >= from) || (until > from && until <= to));
-        gt_cursor_close(&c);
     }
     return acted;
 }
@@ -491,7 +488,7 @@ static struct moments find_moments(const struct gt_survey *v, const struct gt_gr
 {
     struct moments m = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        struct gt_cursor c = {.graph = graph, .thread = i};
+        GT_CURSOR(c, graph, i);
         if (v->pool_of[i] != pool)
             continue;
         for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
@@ -501,7 +498,6 @@ static struct moments find_moments(const struct gt_survey *v, const struct gt_gr
             *GT_ADD(m.at, m.n) = (struct moment){s->from > from ? s->from : from, 1};
             *GT_ADD(m.at, m.n) = (struct moment){s->to < to ? s->to : to, -1};
         }
-        gt_cursor_close(&c);
     }
     if (m.n)
         qsort(m.at, m.n, sizeof *m.at, by_time);

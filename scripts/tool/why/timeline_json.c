@@ -150,7 +150,7 @@ static void put_thread(struct timeline *t, const struct order *its)
 {
     struct gt_why *why = t->why;
     const struct gt_lane *lane = &why->graph.lane[its->thread];
-    struct gt_cursor c = {.graph = &why->graph, .thread = its->thread};
+    GT_CURSOR(c, &why->graph, its->thread);
     printf("{\"id\":%" PRIu64, lane->thread->g);
     gt_json_text("thread", gt_name_of_one(&why->graph, its->thread).text);
     gt_json_number("begin_ns", lane->begin);
@@ -169,7 +169,6 @@ static void put_thread(struct timeline *t, const struct order *its)
     }
     put_cluster(t);
     printf("]}");
-    gt_cursor_close(&c);
 }
 
 static void put_places(const struct timeline *t)
