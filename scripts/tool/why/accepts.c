@@ -36,12 +36,10 @@ static struct worker look_at(const struct gt_survey *survey, struct gt_sections 
                              uint32_t thread)
 {
     const struct gt_graph *graph = sections->graph;
-    GT_CURSOR(c, graph, thread);
     struct worker w = {.rest = GT_NOBODY};
     bool waited = false; /* the last accept did */
     uint64_t since = graph->lane[thread].begin, last = 0, late = 0, ran = 0;
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, survey->from); s && s->from < survey->to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, graph, thread, survey->from, survey->to) {
         bool accepts = is_accept(graph, s), waits = s->kind == GT_NETWORK;
         bool rests = waits && (accepts || gt_graph_is_idle(graph, s));
         if (s->kind != GT_RUNNING && s->kind != GT_SCHED && last) {

@@ -89,9 +89,7 @@ static void add_part(void *arg, const struct gt_section_part *part)
 static void add_unseen(struct look *l, struct gt_sections *sections, uint32_t thread, uint64_t from,
                        uint64_t to)
 {
-    GT_CURSOR(c, sections->graph, thread);
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, sections->graph, thread, from, to) {
         if (s->kind == GT_RUNNING || s->kind == GT_UNSEEN)
             gt_sections_split(sections, thread, s, s->from > from ? s->from : from,
                               s->to < to ? s->to : to, add_part, l);

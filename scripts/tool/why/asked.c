@@ -76,14 +76,12 @@ static void add_looks(struct looks *all, const struct gt_survey *v, struct gt_se
                       uint32_t thread, uint32_t spot)
 {
     const struct gt_graph *graph = sections->graph;
-    GT_CURSOR(c, graph, thread);
     struct gt_rounds rounds = {.spot = GT_NOBODY};
-    const struct gt_lane_step *s = gt_cursor_from(&c, v->from);
     uint64_t between = 0;
     bool after = false;                /* the step before is such a wait */
     bool makes = false, waits = false; /* a child, since the last such wait */
     all->posts += v->posts[thread];
-    for (; s && s->from < v->to; s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, graph, thread, v->from, v->to) {
         if (after && s->kind == GT_SCHED)
             all->at[all->n - 1].to = s->to;
         enum gt_round round = gt_rounds_next(&rounds, graph, s);

@@ -49,8 +49,7 @@ static void add(struct calls *to, const struct gt_lane_step *s, uint32_t thread)
 static void find_calls(const struct gt_graph *graph, struct calls *connects, struct calls *waits)
 {
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        GT_CURSOR(c, graph, i);
-        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+        GT_EACH_STEP(s, graph, i) {
             const char *call = gt_graph_call_of(graph, s);
             if (gt_is_connect(call))
                 add(connects, s, i);

@@ -34,9 +34,7 @@ static void add_both_ends(struct moments *m, const struct gt_lane_step *s, bool 
 static void add_moments(struct moments *m, const struct gt_graph *graph, uint32_t thread,
                         uint64_t from, uint64_t to)
 {
-    GT_CURSOR(c, graph, thread);
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, graph, thread, from, to) {
         bool runs = s->kind == GT_RUNNING;
         if (runs || (s->kind == GT_SCHED && s->to - s->from > GT_USUAL_WAKE_NS))
             add_both_ends(m, s, runs);
@@ -143,9 +141,7 @@ static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t 
     uint64_t *ran = NULL, sum = 0;
     size_t n = 0, seats = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        GT_CURSOR(c, graph, i);
-        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
-             s = gt_cursor_next(&c)) {
+        GT_EACH_STEP_IN(s, graph, i, from, to) {
             if (s->kind != GT_RUNNING || s->p >= graph->threads.cpus)
                 continue;
             uint64_t *slot = gt_need(gt_memo_at(&by_p, s->p + UINT64_C(1)));
@@ -235,9 +231,8 @@ static size_t delay_from(const struct gt_delays *delays, uint32_t p, uint64_t at
 static uint64_t ran_meanwhile(const struct gt_delays *delays, uint64_t longest,
                               const struct gt_graph *graph, uint32_t thread)
 {
-    GT_CURSOR(c, graph, thread);
     uint64_t sum = 0;
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         if (s->kind != GT_RUNNING || s->p == GT_NOBODY)
             continue;
         uint64_t first = s->from > longest ? s->from - longest : 0;

@@ -21,10 +21,8 @@ struct pieces {
 
 static struct pieces look_at(struct look *l, uint32_t thread)
 {
-    GT_CURSOR(c, l->graph, thread);
     struct pieces p = {0};
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, l->survey->from);
-         s && s->from < l->survey->to; s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, l->graph, thread, l->survey->from, l->survey->to) {
         if (!gt_survey_works(s) || s->kind == GT_RUNNING) /* which a wait for a CPU may cut */
             continue;
         l->ns[s->spot] += s->to - s->from;

@@ -34,8 +34,7 @@ static void find_known(struct look *l)
 
 static void find_passings(struct look *l, uint32_t thread)
 {
-    GT_CURSOR(c, l->graph, thread);
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, l->graph, thread) {
         if (!l->graph->spot[s->spot].token || !s->ended || s->by == GT_NOBODY ||
             !gt_graph_is_lock_wait(l->graph, s) || s->from >= l->known[s->lock])
             continue;

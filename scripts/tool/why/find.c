@@ -241,10 +241,9 @@ static bool others_get_input(const struct gt_why *why)
 static bool serves_itself(const struct gt_why *why)
 {
     for (uint32_t i = 0; i < why->graph.lanes; i++) {
-        GT_CURSOR(c, &why->graph, i);
-        const struct gt_lane_step *s =
-            why->graph.lane[i].until <= why->to ? gt_cursor_next(&c) : NULL;
-        for (; s; s = gt_cursor_next(&c)) {
+        if (why->graph.lane[i].until > why->to)
+            continue;
+        GT_EACH_STEP(s, &why->graph, i) {
             if (gt_is_for_clients(gt_leaf_of(why->graph.spot[s->spot].stack)))
                 return true;
         }

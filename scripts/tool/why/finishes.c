@@ -30,10 +30,9 @@ struct waits {
 
 static struct life life_of(const struct gt_graph *graph, uint32_t thread)
 {
-    GT_CURSOR(c, graph, thread);
     struct life life = {0};
     uint32_t last = GT_NOBODY;
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         life.waits = gt_step_is_open(s);
         if (s->kind == GT_RUNNING || s->kind == GT_SCHED || gt_graph_is_gil_wait(graph, s))
             continue;
@@ -95,10 +94,8 @@ static bool is_for_input(const char *call)
 static struct waits waits_of(const struct gt_loops *loops, const struct gt_graph *graph,
                              uint32_t thread)
 {
-    GT_CURSOR(c, graph, thread);
     struct waits waits = {0};
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, graph, thread, loops->from, loops->to) {
         uint64_t from = s->from > loops->from ? s->from : loops->from;
         uint64_t ns = (s->to < loops->to ? s->to : loops->to) - from;
         bool answer = s->kind == GT_NETWORK && s->by != GT_NOBODY;
@@ -125,8 +122,7 @@ struct connections {
 static void add_connections(struct connections *all, const struct gt_graph *graph, uint32_t thread,
                             bool accepted)
 {
-    GT_CURSOR(c, graph, thread);
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         const char *call = gt_graph_call_of(graph, s);
         if (!(accepted ? s->ended && gt_is_accept(call) : gt_is_connect(call)))
             continue;

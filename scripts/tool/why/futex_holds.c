@@ -21,8 +21,7 @@ struct waits {
 
 static void find_waits(struct waits *waits, const struct gt_graph *graph, uint32_t thread)
 {
-    GT_CURSOR(c, graph, thread);
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         if (!graph->spot[s->spot].futex || s->by == GT_NOBODY || !gt_graph_is_lock_wait(graph, s))
             continue;
         *GT_ADD(waits->at, waits->n) =
@@ -113,8 +112,7 @@ static void note_calls(const struct gt_graph *graph, const struct stretch *hold,
 static void find_calls(struct stretches *all, const struct gt_graph *graph, uint32_t thread,
                        const uint32_t *lock_of)
 {
-    GT_CURSOR(c, graph, thread);
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         uint32_t lock = lock_of[s->spot];
         bool its = lock != NO_LOCK && lock != SEVERAL;
         if (its && s->kind != GT_SCHED)

@@ -216,6 +216,17 @@ void gt_cursor_close(struct gt_cursor *c);
     __attribute__((cleanup(gt_cursor_close))) struct gt_cursor c = {.graph = (graph_), \
                                                                     .thread = (thread_)}
 
+/* Goes through the thread's steps `s`. The outer loop makes one round, for its cursor. */
+#define GT_EACH_STEP(s, graph_, thread_)                                     \
+    for (GT_CURSOR(s##_c, graph_, thread_); s##_c.graph; s##_c.graph = NULL) \
+        for (const struct gt_lane_step *s; (s = gt_cursor_next(&s##_c));)
+
+/* Goes through those that end after `from_` and begin before `to_`. */
+#define GT_EACH_STEP_IN(s, graph_, thread_, from_, to_)                                          \
+    for (GT_CURSOR(s##_c, graph_, thread_); s##_c.graph; s##_c.graph = NULL)                     \
+        for (const struct gt_lane_step *s = gt_cursor_from(&s##_c, from_); s && s->from < (to_); \
+             s = gt_cursor_next(&s##_c))
+
 /* A cursor for each thread, in the order of gt_graph.lane. */
 struct gt_cursor *gt_cursors_open(const struct gt_graph *graph);
 void gt_cursors_close(struct gt_cursor *cursor);

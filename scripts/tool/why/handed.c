@@ -112,8 +112,7 @@ static void find_kinds(struct look *l)
 static void each_wait(struct look *l, void (*fn)(struct look *, struct place *, struct wait))
 {
     for (uint32_t i = 0; i < l->graph->lanes; i++) {
-        GT_CURSOR(c, l->graph, i);
-        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+        GT_EACH_STEP(s, l->graph, i) {
             if (l->place_of[s->spot] && may_be(s))
                 fn(l, &l->place[l->place_of[s->spot] - 1], (struct wait){s->from, s->to, i});
         }

@@ -44,8 +44,7 @@ static struct posts find_posts(const struct gt_graph *graph, uint32_t variable)
 {
     struct posts posts = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        GT_CURSOR(c, graph, i);
-        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+        GT_EACH_STEP(s, graph, i) {
             if (s->by == GT_NOBODY || s->lock == variable || gt_graph_is_lock_wait(graph, s))
                 continue;
             *GT_ADD(posts.at, posts.n) = (struct post){s->by, s->to};
@@ -73,9 +72,8 @@ static bool posted(const struct posts *posts, uint32_t thread, uint64_t from, ui
 static void look_at_thread(struct gt_herd *herd, const struct gt_graph *graph, uint32_t thread,
                            uint32_t spot, const struct posts *posts)
 {
-    GT_CURSOR(c, graph, thread);
     uint64_t since = 0; /* when the thread went on after it was woken there; 0: it was not */
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         if (s->spot != spot)
             continue;
         bool waits = s->kind == GT_SYNC && !s->relocks;

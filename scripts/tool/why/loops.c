@@ -210,7 +210,6 @@ static void look_at_thread(struct look *l, uint32_t thread)
     const struct gt_graph *graph = l->sections->graph;
     const struct gt_lane *lane = &graph->lane[thread];
     struct gt_loops *loops = l->loops;
-    GT_CURSOR(c, graph, thread);
     if (lane->begin >= loops->to || lane->until <= loops->from)
         return;
     l->its = (struct gt_loop){.thread = thread};
@@ -219,8 +218,7 @@ static void look_at_thread(struct look *l, uint32_t thread)
     l->places = 0;
     l->last_key = UINT64_MAX;
     l->piece = first_piece(loops, graph, thread);
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, loops->from); s && s->from < loops->to;
-         s = gt_cursor_next(&c))
+    GT_EACH_STEP_IN(s, graph, thread, loops->from, loops->to)
         look_at(l, s);
     l->its.rest = l->its.rests ? l->its.rest : l->sections->unknown;
     uint64_t until = last_piece_until(loops, graph, thread, l->piece);

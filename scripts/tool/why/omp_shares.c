@@ -21,11 +21,9 @@ struct sum {
 static uint64_t work_in(const struct gt_graph *graph, uint32_t thread,
                         const struct gt_omp_region *region)
 {
-    GT_CURSOR(c, graph, thread);
     struct gt_cpu_parts parts = gt_cpu_parts_of(graph, thread);
     double ns = 0;
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, region->from); s && s->from < region->to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, graph, thread, region->from, region->to) {
         uint64_t from = s->from > region->from ? s->from : region->from;
         uint64_t to = s->to < region->to ? s->to : region->to;
         bool works = s->kind != GT_SYNC && s->kind != GT_SCHED && to > from;

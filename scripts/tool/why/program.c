@@ -150,7 +150,6 @@ static void find_edges(struct gt_program *p)
     for (uint32_t i = 0; i < p->roles; i++) {
         const struct gt_lane *lane = lane_of(p, i);
         const struct gt_thread_state *maker = lane->thread->maker;
-        GT_CURSOR(c, p->sections->graph, i);
         if (lane->creator != GT_NOBODY && lane->begin > p->from)
             add_edge(p, (struct gt_edge){.at = lane->begin,
                                          .since = lane->begin,
@@ -163,8 +162,7 @@ static void find_edges(struct gt_program *p)
                                          .by = i,
                                          .waiter = maker->number,
                                          .lock = GT_NOBODY});
-        for (const struct gt_lane_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
-             s = gt_cursor_next(&c)) {
+        GT_EACH_STEP_IN(s, p->sections->graph, i, p->from, p->to) {
             if (s->by != GT_NOBODY && !is_of_lock(p, s) && !is_rest(p, s))
                 add_edge(p, (struct gt_edge){s->to, s->from, s->by, i,
                                              s->told ? GT_NOBODY : s->lock, s->spot});
@@ -413,10 +411,8 @@ static void add_wait(struct builder *b, const struct gt_lane_step *s)
 static void add_rest(struct builder *b, const struct gt_lane_step *s, uint64_t from)
 {
     const struct gt_program *p = b->program;
-    GT_CURSOR(c, p->sections->graph, s->by);
     add_moments(b, from);
-    for (const struct gt_lane_step *its = gt_cursor_from(&c, from); its && its->from < s->to;
-         its = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(its, p->sections->graph, s->by, from, s->to) {
         uint64_t begin = its->from > from ? its->from : from;
         uint64_t end = its->to < s->to ? its->to : s->to;
         gt_sections_split(p->sections, s->by, its, begin, end, add_work, b);
@@ -437,9 +433,11 @@ static void add_silent(struct builder *b, uint64_t until)
 static void build_role(struct gt_program *p, uint32_t thread)
 {
     const struct gt_lane *its = lane_of(p, thread);
-    GT_CURSOR(c, p->sections->graph, thread);
-    struct builder b = {
-        .program = p, .thread = thread, .role = &p->role[thread], .lock = GT_NOBODY, .ahead = c};
+    struct builder b = {.program = p,
+                        .thread = thread,
+                        .role = &p->role[thread],
+                        .lock = GT_NOBODY,
+                        .ahead = {.graph = p->sections->graph, .thread = thread}};
     b.next_silent = silent_of(p, thread);
     b.next_hold = b.first_hold = its->holds ? gt_lane_hold_after(its, p->from) : 0;
     b.acquired = gt_need(calloc(its->holds - b.first_hold + 1, 1));
@@ -449,8 +447,7 @@ static void build_role(struct gt_program *p, uint32_t thread)
             add_op(b.role, GT_OP_AWAIT, (uint32_t)edge, its->begin);
         b.woken = edge != SIZE_MAX;
     }
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, p->sections->graph, thread, p->from, p->to) {
         uint64_t from = s->from > p->from ? s->from : p->from, to = s->to < p->to ? s->to : p->to;
         if (s->by != GT_NOBODY && s->to <= p->to && is_rest(p, s))
             add_rest(&b, s, from);

@@ -149,11 +149,10 @@ static uint32_t ended_before(const struct mains *mains, const struct gt_lane *wa
 static void look_at_thread(struct gt_graph *graph, uint32_t thread, const struct mains *mains)
 {
     struct gt_lane *lane = &graph->lane[thread];
-    GT_CURSOR(c, graph, thread);
     struct latest latest = {0};
     struct gt_handed *found = NULL;
     size_t n = 0;
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         if (may_end_with_child(graph, s))
             note_wait(&latest, s);
         if (s->by != GT_NOBODY || !s->ended || !graph->spot[s->spot].reaps)
@@ -224,10 +223,9 @@ static void look_for_grandchildren(struct gt_graph *graph, uint32_t thread,
 {
     struct gt_lane *lane = &graph->lane[thread];
     struct gt_handed *found = NULL;
-    GT_CURSOR(c, graph, thread);
     struct gt_cursor *cursor = NULL;
     size_t n = 0;
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, graph, thread) {
         uint32_t by =
             may_end_with_child(graph, s) && !s->ending ? ended_in(mains, lane, s) : GT_NOBODY;
         if (by == GT_NOBODY || !is_grandchild(&graph->lane[by], lane))

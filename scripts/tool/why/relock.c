@@ -96,11 +96,10 @@ static uint32_t lock_of_file(const struct gt_graph *graph, const struct gt_lane 
 static void find_delays(struct look *l, uint32_t thread)
 {
     const struct gt_lane *lane = &l->graph->lane[thread];
-    GT_CURSOR(c, l->graph, thread);
     uint32_t woken = GT_NOBODY; /* the spot of the wait that another thread has ended */
     struct gt_lane_step last = {0};
     size_t first = l->delays;
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, l->graph, thread) {
         bool by_other = s->kind == GT_SYNC && s->by != GT_NOBODY;
         bool again = by_other && woken == s->spot && !gt_graph_is_lock_wait(l->graph, s);
         if (woken != GT_NOBODY && (s->kind == GT_SCHED || again)) {
@@ -120,8 +119,7 @@ static void find_delays(struct look *l, uint32_t thread)
 
 static void find_calls(struct look *l, uint32_t thread)
 {
-    GT_CURSOR(c, l->graph, thread);
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+    GT_EACH_STEP(s, l->graph, thread) {
         uint32_t lock = lock_of_file(l->graph, &l->graph->lane[thread], s);
         if (lock != GT_NOBODY)
             add_delay(l, (struct delay){s->from, s->to, thread, lock, false, true});

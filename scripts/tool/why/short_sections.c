@@ -60,11 +60,9 @@ static uint64_t within(const struct look *l, uint64_t from, uint64_t to)
 static void look_at_thread(struct look *l, uint32_t thread)
 {
     const struct gt_lane *lane = &l->graph->lane[thread];
-    GT_CURSOR(c, l->graph, thread);
     bool waited = false, any = false;
     uint64_t before = l->found.ns + l->found.woken_ns;
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, l->from); s && s->from < l->to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, l->graph, thread, l->from, l->to) {
         uint64_t ns = within(l, s->from, s->to);
         l->found.woken_ns += waited && s->kind == GT_SCHED ? ns : 0;
         waited = s->lock == l->lock && gt_graph_is_lock_wait(l->graph, s);

@@ -31,8 +31,7 @@ static bool is_spawn(const struct gt_spot *spot)
 static void find_calls(struct spawns *found, const struct gt_graph *graph)
 {
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        GT_CURSOR(c, graph, i);
-        for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));) {
+        GT_EACH_STEP(s, graph, i) {
             if (!is_spawn(&graph->spot[s->spot]))
                 continue;
             *GT_ADD(found->at, found->n) = (struct spawn){s->from, s->to, i};

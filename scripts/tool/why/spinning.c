@@ -48,9 +48,7 @@ struct gt_spinning gt_spinning_find(struct gt_sections *sections, uint64_t from,
     struct gt_spinning most = {.section = GT_NOBODY};
     uint64_t all = 0;
     for (l.thread = 0; l.thread < sections->graph->lanes; l.thread++) {
-        GT_CURSOR(c, sections->graph, l.thread);
-        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
-             s = gt_cursor_next(&c)) {
+        GT_EACH_STEP_IN(s, sections->graph, l.thread, from, to) {
             if (s->kind == GT_RUNNING)
                 gt_sections_split(sections, l.thread, s, s->from > from ? s->from : from,
                                   s->to < to ? s->to : to, add_part, &l);

@@ -30,12 +30,12 @@ static bool is_on(const struct gt_callers *stack, const char *function)
  */
 static uint64_t rounds_in(const struct gt_graph *graph, const struct gt_lane_step *wait)
 {
-    GT_CURSOR(c, graph, wait->by);
     const struct gt_where *site = gt_site_of(graph->stack[wait->waker]);
     uint64_t rounds = 0;
     bool outside = false;
-    for (const struct gt_lane_step *s = site ? gt_cursor_from(&c, wait->from) : NULL;
-         s && s->from < wait->to; s = gt_cursor_next(&c)) {
+    if (!site)
+        return 0;
+    GT_EACH_STEP_IN(s, graph, wait->by, wait->from, wait->to) {
         const struct gt_spot *spot = &graph->spot[s->spot];
         if (spot->runs || s->kind == GT_SCHED || !spot->stack)
             continue;
@@ -69,9 +69,7 @@ struct gt_starved gt_starved_find(const struct gt_graph *graph, uint64_t from, u
     struct gt_starved *of = gt_need(calloc(graph->locks + 1, sizeof *of));
     struct gt_starved most = {.lock = GT_NOBODY};
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        GT_CURSOR(c, graph, i);
-        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
-             s = gt_cursor_next(&c)) {
+        GT_EACH_STEP_IN(s, graph, i, from, to) {
             if (writes(graph, s))
                 look_at(of, graph, s);
         }

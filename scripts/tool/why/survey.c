@@ -251,8 +251,7 @@ static void share_cpu(struct look *l)
     l->in_calls = l->in_waits = 0;
     if (left <= 0 || left * 100 < cpu * LEAST_PERCENT)
         return;
-    GT_CURSOR(c, graph, l->thread);
-    for (const struct gt_lane_step *s; (s = gt_cursor_next(&c));)
+    GT_EACH_STEP(s, graph, l->thread)
         *(may_compute(graph, s) ? &calls : &waits) += is_wait(s) ? (double)(s->to - s->from) : 0;
     l->in_calls = take(&left, calls);
     l->parts.ran += ran > 0 ? take(&left, room) * room / ran : 0;
@@ -304,14 +303,12 @@ static void look_at(struct look *l, const struct gt_lane_step *s)
 static void look_at_thread(struct look *l)
 {
     const struct gt_survey *v = l->survey;
-    GT_CURSOR(c, l->sections->graph, l->thread);
     l->rounds = (struct gt_rounds){.spot = GT_NOBODY};
     l->woken_at = GT_NOBODY;
-    l->parts = gt_cpu_parts_of(c.graph, l->thread);
+    l->parts = gt_cpu_parts_of(l->sections->graph, l->thread);
     share_cpu(l);
     l->pool = &l->survey->pool[v->pool_of[l->thread]];
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
-         s = gt_cursor_next(&c))
+    GT_EACH_STEP_IN(s, l->sections->graph, l->thread, v->from, v->to)
         look_at(l, s);
 }
 
@@ -488,11 +485,9 @@ static struct moments find_moments(const struct gt_survey *v, const struct gt_gr
 {
     struct moments m = {0};
     for (uint32_t i = 0; i < graph->lanes; i++) {
-        GT_CURSOR(c, graph, i);
         if (v->pool_of[i] != pool)
             continue;
-        for (const struct gt_lane_step *s = gt_cursor_from(&c, from); s && s->from < to;
-             s = gt_cursor_next(&c)) {
+        GT_EACH_STEP_IN(s, graph, i, from, to) {
             if (!(only_at_work ? gt_survey_works(s) : has_work(graph, s)) || s->to <= from)
                 continue;
             *GT_ADD(m.at, m.n) = (struct moment){s->from > from ? s->from : from, 1};

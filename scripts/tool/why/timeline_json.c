@@ -150,7 +150,6 @@ static void put_thread(struct timeline *t, const struct order *its)
 {
     struct gt_why *why = t->why;
     const struct gt_lane *lane = &why->graph.lane[its->thread];
-    GT_CURSOR(c, &why->graph, its->thread);
     printf("{\"id\":%" PRIu64, lane->thread->g);
     gt_json_text("thread", gt_name_of_one(&why->graph, its->thread).text);
     gt_json_number("begin_ns", lane->begin);
@@ -160,8 +159,7 @@ static void put_thread(struct timeline *t, const struct order *its)
     printf(",\"spans\":[");
     t->at = why->from;
     t->any = false;
-    for (const struct gt_lane_step *s = gt_cursor_from(&c, why->from); s && s->from < why->to;
-         s = gt_cursor_next(&c)) {
+    GT_EACH_STEP_IN(s, &why->graph, its->thread, why->from, why->to) {
         uint64_t from = s->from > why->from ? s->from : why->from;
         uint64_t to = s->to < why->to ? s->to : why->to;
         if (from < to)
