@@ -1,4 +1,7 @@
-/* Sorting without qsort, which calls malloc; and searching in sorted arrays. */
+/*
+ * Sorting without qsort, which calls malloc; searching in sorted arrays; and orders for the qsort
+ * of the command, which may call malloc.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -34,3 +37,26 @@ bool gt_sort(struct gt_pair *pairs, size_t n);
  * own key, of key_bytes, 4 or 8.
  */
 size_t gt_count_up_to(const void *items, size_t n, size_t bytes, size_t key_bytes, uint64_t key);
+
+/*
+ * Defines a function for qsort, which compares the items x and y of an array. order: an expression
+ * of which of them comes first, such as GT_UP(lock) ?: GT_DOWN(ns) for the one with the smaller
+ * x->lock; if these are equal, for the one with the larger x->ns.
+ */
+#define GT_ORDER(name, type, order)               \
+    static int name(const void *a, const void *b) \
+    {                                             \
+        const type *x = a, *y = b;                \
+        return order;                             \
+    }
+
+/* The same for an array of pointers to such items. */
+#define GT_ORDER_POINTERS(name, type, order)                       \
+    static int name(const void *a, const void *b)                  \
+    {                                                              \
+        const type *x = *(void *const *)a, *y = *(void *const *)b; \
+        return order;                                              \
+    }
+
+#define GT_UP(key) ((x->key > y->key) - (x->key < y->key))
+#define GT_DOWN(key) ((x->key < y->key) - (x->key > y->key))

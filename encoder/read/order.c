@@ -5,6 +5,8 @@
 #include "account_rows.h"
 #include "trace.h"
 
+#include "encoder/base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,11 +205,7 @@ void gt_order_keep_sample(struct gt_reader *r, uint64_t ts, const struct gt_cpu_
     *GT_ADD(r->sample, r->n_samples) = (struct gt_timed_sample){ts, *sample};
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_timed_sample *x = a, *y = b;
-    return x->ts < y->ts ? -1 : x->ts > y->ts;
-}
+GT_ORDER(by_time, struct gt_timed_sample, GT_UP(ts))
 
 static void tell_samples(struct gt_reader *r, uint64_t until)
 {

@@ -4,6 +4,8 @@
 #include "need.h"
 #include "v1_events.h"
 
+#include "encoder/base/sort.h"
+
 #include <stdlib.h>
 
 /*
@@ -14,13 +16,7 @@ enum { EXITS = 1 << 30, FIRST_UNKNOWN_THREAD = 3 << 29 };
 
 /* Ends of calls ------------------------------------------------------------------------------ */
 
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_v1_exit *x = a, *y = b;
-    if (x->ts != y->ts)
-        return x->ts < y->ts ? -1 : 1;
-    return x->seq < y->seq ? -1 : x->seq > y->seq;
-}
+GT_ORDER(by_time, struct gt_v1_exit, GT_UP(ts) ?: GT_UP(seq))
 
 /*
  * Keeps the end of a call. ts: the event's time. Its last argument is when the call was over; 0:

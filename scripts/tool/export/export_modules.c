@@ -1,15 +1,12 @@
 /* See export_modules.h. */
 #include "export_modules.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <string.h>
 
-static int by_address(const void *a, const void *b)
-{
-    const struct gt_export_module *x = a, *y = b;
-    return x->its.lo < y->its.lo ? -1 : x->its.lo > y->its.lo;
-}
+GT_ORDER(by_address, struct gt_export_module, GT_UP(its.lo))
 
 /* The path without a second name, which may follow the program's behind another slash. */
 static const char *path_of(const char *text)

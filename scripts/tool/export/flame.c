@@ -12,6 +12,7 @@
 
 #include "encoder/base/hash.h"
 #include "encoder/base/path.h"
+#include "encoder/base/sort.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 
@@ -80,11 +81,7 @@ static void add_frame(void *arg, const char *name)
     count(t);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct box *x = *(struct box *const *)a, *y = *(struct box *const *)b;
-    return strcmp(x->name, y->name);
-}
+GT_ORDER_POINTERS(by_name, struct box, strcmp(x->name, y->name))
 
 static void sort(struct box *box)
 {

@@ -2,6 +2,7 @@
 #include "family.h"
 
 #include "encoder/base/log.h"
+#include "encoder/base/sort.h"
 #include "encoder/drain/live.h"
 #include "encoder/format/format.h"
 #include "preload/shared/options.h"
@@ -136,10 +137,7 @@ struct traces {
     size_t n;
 };
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+GT_ORDER_POINTERS(by_name, char, strcmp(x, y))
 
 /*
  * Whether the file is a black box, of a running process or not recovered. It is left out: the trace

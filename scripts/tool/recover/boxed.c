@@ -6,6 +6,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/era.h"
+#include "encoder/base/sort.h"
 #include "encoder/thread/held.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
@@ -348,11 +349,7 @@ static struct gt_buf *rewaits_of(const struct gt_boxed *b, const struct gt_rewai
     return buf;
 }
 
-static int by_serial(const void *a, const void *b)
-{
-    const struct gt_buf *const *x = a, *const *y = b;
-    return ((*x)->serial > (*y)->serial) - ((*x)->serial < (*y)->serial);
-}
+GT_ORDER_POINTERS(by_serial, struct gt_buf, GT_UP(serial))
 
 static void add(struct gt_buf ***link, struct gt_buf *buf)
 {

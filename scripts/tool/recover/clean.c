@@ -7,6 +7,7 @@
 #include "scripts/tool/parent.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <dirent.h>
@@ -36,10 +37,7 @@ struct job {
     bool says, has_events;
 };
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+GT_ORDER_POINTERS(by_name, char, strcmp(x, y))
 
 /* Lists all names before anything in the directory changes. */
 static void list(DIR *dir)

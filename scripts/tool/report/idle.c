@@ -4,6 +4,7 @@
 #include "call_places.h"
 #include "frame_code.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -29,11 +30,7 @@ static bool is_idle(struct gt_idle_keys key)
     return v && v->idle > v->not_idle;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct gt_visits *x = *(void *const *)a, *y = *(void *const *)b;
-    return x->thread->g < y->thread->g ? -1 : x->thread->g > y->thread->g;
-}
+GT_ORDER_POINTERS(by_thread, struct gt_visits, GT_UP(thread->g))
 
 /* Judges thread by thread. A purpose is idle if more waits for it are idle than not. */
 void gt_idle_decide(const struct gt_trace *trace)

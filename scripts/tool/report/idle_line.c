@@ -6,14 +6,12 @@
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct gt_idle_place *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_ns, struct gt_idle_place, GT_DOWN(ns))
 
 static void put_sum(const struct gt_idle_sum *sum)
 {

@@ -12,6 +12,7 @@
 #include "scripts/tool/help.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 #include "encoder/read/validity.h"
@@ -260,19 +261,9 @@ struct choice {
     uint64_t busy; /* ns of its life in which it was not idle */
 };
 
-static int by_busy(const void *a, const void *b)
-{
-    const struct choice *x = a, *y = b;
-    if (x->busy != y->busy)
-        return x->busy > y->busy ? -1 : 1;
-    return x->thread->number < y->thread->number ? -1 : 1;
-}
+GT_ORDER(by_busy, struct choice, GT_DOWN(busy) ?: GT_UP(thread->number))
 
-static int by_number(const void *a, const void *b)
-{
-    const struct choice *x = a, *y = b;
-    return x->thread->number < y->thread->number ? -1 : 1;
-}
+GT_ORDER(by_number, struct choice, GT_UP(thread->number))
 
 /* The threads to print: all, or the `most` that were idle least. Returns how many. */
 static size_t choose_threads(struct choice *all, const struct gt_threads *threads, size_t most)

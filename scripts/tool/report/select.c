@@ -8,6 +8,7 @@
 #include "short_name.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <regex.h>
@@ -188,13 +189,7 @@ static void note_event(void *arg, const struct gt_happening *h, const struct gt_
         note_region(h, t->g, ns);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct stretch *x = a, *y = b;
-    if (x->g != y->g)
-        return x->g < y->g ? -1 : 1;
-    return x->from < y->from ? -1 : x->from > y->from;
-}
+GT_ORDER(by_time, struct stretch, GT_UP(g) ?: GT_UP(from))
 
 /* Sorts the stretches, and merges overlapping ones. */
 static void keep_stretches(uint64_t end)

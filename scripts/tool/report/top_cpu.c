@@ -5,18 +5,12 @@
 #include "table.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
 
-static int by_cpu(const void *a, const void *b)
-{
-    const struct gt_shares *x = &(*(const struct gt_thread_state *const *)a)->shares;
-    const struct gt_shares *y = &(*(const struct gt_thread_state *const *)b)->shares;
-    if (x->cpu != y->cpu)
-        return x->cpu > y->cpu ? -1 : 1;
-    return x->queue > y->queue ? -1 : x->queue < y->queue;
-}
+GT_ORDER_POINTERS(by_cpu, struct gt_thread_state, GT_DOWN(shares.cpu) ?: GT_DOWN(shares.queue))
 
 /* Prints a number that the kernel does not give for every thread. */
 static void print_count(const char *name, const char *head, int width, const struct gt_usage *used,

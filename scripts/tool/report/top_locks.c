@@ -12,6 +12,7 @@
 #include "whole.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -272,29 +273,14 @@ static void add_brief_locks(const struct gt_trace *trace)
 
 /* Printing ----------------------------------------------------------------------------------- */
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-    if (x->ns == y->ns)
-        return x->lock->brief_ns > y->lock->brief_ns ? -1 : x->lock->brief_ns < y->lock->brief_ns;
-    return x->ns > y->ns ? -1 : 1;
-}
+GT_ORDER(by_ns, struct row, GT_DOWN(ns) ?: GT_DOWN(lock->brief_ns))
 
-static int by_doing_ns(const void *a, const void *b)
-{
-    const struct doing *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_doing_ns, struct doing, GT_DOWN(ns))
 
 /* What differs in nothing but the function that locked. */
-static int by_deed(const void *a, const void *b)
-{
-    const struct doing *x = a, *y = b;
-    int order = gt_compare_pointers(x->name, y->name);
-    order = order ? order : gt_compare_pointers(x->what, y->what);
-    order = order ? order : gt_compare_sites(x->site, y->site);
-    return order ? order : (int)x->kind - (int)y->kind;
-}
+GT_ORDER(by_deed, struct doing,
+        gt_compare_pointers(x->name, y->name) ?: gt_compare_pointers(x->what, y->what) ?:
+        gt_compare_sites(x->site, y->site) ?: (int)x->kind - (int)y->kind)
 
 /* Known functions first. */
 static int by_deed_and_place(const void *a, const void *b)

@@ -13,6 +13,7 @@
 #include "top_waiting.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdio.h>
@@ -140,11 +141,7 @@ static uint64_t total(const struct gt_top_rows *rows, const struct gt_thread_sta
     return ns;
 }
 
-static int by_total(const void *a, const void *b)
-{
-    const struct thread_total *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_total, struct thread_total, GT_DOWN(ns))
 
 static uint64_t lived(const struct gt_thread_state *t)
 {

@@ -5,6 +5,7 @@
 #include "kinds.h"
 #include "roles.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -112,22 +113,12 @@ static void find_place(const struct gt_top *top, struct gt_top_row *row)
 }
 
 /* Sorts rows by place. Names are interned, so their pointers are compared. */
-static int by_place(const void *a, const void *b)
-{
-    const struct gt_top_row *x = a, *y = b;
-    int order = gt_compare_pointers(x->thread, y->thread);
-    order = order ? order : (int)x->kind - (int)y->kind;
-    order = order ? order : gt_compare_pointers(x->what, y->what);
-    order = order ? order : gt_compare_pointers(x->end, y->end);
-    order = order ? order : gt_compare_sites(x->site, y->site);
-    return order ? order : gt_compare_sites(x->waker_site, y->waker_site);
-}
+GT_ORDER(by_place, struct gt_top_row,
+        gt_compare_pointers(x->thread, y->thread) ?: (int)x->kind - (int)y->kind ?:
+        gt_compare_pointers(x->what, y->what) ?: gt_compare_pointers(x->end, y->end) ?:
+        gt_compare_sites(x->site, y->site) ?: gt_compare_sites(x->waker_site, y->waker_site))
 
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_top_row *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns ? 1 : strcmp(x->what, y->what);
-}
+GT_ORDER(by_time, struct gt_top_row, GT_DOWN(ns) ?: strcmp(x->what, y->what))
 
 static void join(struct gt_top_row *to, const struct gt_top_row *from)
 {

@@ -4,6 +4,7 @@
 #include "table.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -43,11 +44,7 @@ void gt_top_sched_add(const struct gt_threads *threads, const struct gt_span *sp
     add(NULL, NULL, span->ns > ours ? span->ns - ours : 0);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct meanwhile *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_time, struct meanwhile, GT_DOWN(ns))
 
 static void print_row(const struct meanwhile *row, uint64_t sum)
 {

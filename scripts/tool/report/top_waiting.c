@@ -6,6 +6,7 @@
 #include "select.h"
 #include "table.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -51,15 +52,8 @@ void gt_print_waiter(const struct gt_threads *threads, const struct gt_thread_st
 }
 
 /* Sorts by time, with idle threads last. */
-static int by_since(const void *a, const void *b)
-{
-    const struct gt_thread_state *x = *(void *const *)a, *y = *(void *const *)b;
-    if (gt_is_idle_at_end(x) != gt_is_idle_at_end(y))
-        return gt_is_idle_at_end(x) ? 1 : -1;
-    if (x->since != y->since)
-        return x->since < y->since ? -1 : 1;
-    return x->g < y->g ? -1 : x->g > y->g;
-}
+GT_ORDER_POINTERS(by_since, struct gt_thread_state,
+        (gt_is_idle_at_end(x) - gt_is_idle_at_end(y)) ?: GT_UP(since) ?: GT_UP(g))
 
 void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t most)
 {

@@ -5,6 +5,7 @@
 
 #include "scripts/tool/report/reading.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdio.h>
@@ -46,15 +47,7 @@ static void add_hold(void *arg, const struct gt_lock_state *lock, const struct g
     add(all, &(struct moment){g, hold->to, 0, task, NULL});
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    if (x->g != y->g)
-        return x->g < y->g ? -1 : 1;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    return (x->task > y->task) - (x->task < y->task) + 2 * (!x->name - !y->name);
-}
+GT_ORDER(by_time, struct moment, GT_UP(g) ?: GT_UP(ns) ?: (!x->name - !y->name) ?: GT_UP(task))
 
 struct gt_holdings *gt_holdings_read(const char *path, size_t *n)
 {

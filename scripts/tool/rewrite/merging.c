@@ -18,6 +18,7 @@
 
 #include "encoder/base/path.h"
 #include "encoder/base/queue.h"
+#include "encoder/base/sort.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 
@@ -70,13 +71,7 @@ struct file {
     struct stat st;
 };
 
-static int by_inode(const void *a, const void *b)
-{
-    const struct stat *x = &((const struct file *)a)->st, *y = &((const struct file *)b)->st;
-    if (x->st_dev != y->st_dev)
-        return x->st_dev < y->st_dev ? -1 : 1;
-    return x->st_ino < y->st_ino ? -1 : x->st_ino > y->st_ino;
-}
+GT_ORDER(by_inode, struct file, GT_UP(st.st_dev) ?: GT_UP(st.st_ino))
 
 /* A build has thousands of traces, so each is looked at once. open_input reports missing files. */
 static void refuse_twice(const struct gt_merging *m)

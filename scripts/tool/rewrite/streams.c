@@ -1,6 +1,9 @@
 /* See streams.h. */
 #include "streams.h"
 
+#include "scripts/tool/report/call_places.h"
+
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -162,19 +165,9 @@ static void end_write(uint32_t call)
 
 /* All streams --------------------------------------------------------------------------------- */
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int by_stream_and_time(const void *a, const void *b)
-{
-    const struct moment *one = a, *other = b;
-    int by_name =
-        compare((uintptr_t)call_of(one->call)->name, (uintptr_t)call_of(other->call)->name);
-    int by_time = compare(one->ns, other->ns);
-    return by_name ? by_name : by_time ? by_time : one->what - other->what;
-}
+GT_ORDER(by_stream_and_time, struct moment,
+        gt_compare_pointers(call_of(x->call)->name, call_of(y->call)->name) ?: GT_UP(ns) ?:
+        x->what - y->what)
 
 /*
  * Finds the value of `left` where the stream is empty: the second lowest of all low points. One

@@ -5,6 +5,7 @@
 
 #include "scripts/tool/report/reading.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/thread/held.h"
 #include "encoder/read/need.h"
 #include "encoder/format/lock_texts.h"
@@ -183,23 +184,9 @@ static void happen(struct gt_waking_in *in, const struct row *row)
     }
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
+GT_ORDER(by_lock_and_time, struct row, GT_UP(lock) ?: GT_UP(ns) ?: x->what - y->what)
 
-static int by_lock_and_time(const void *a, const void *b)
-{
-    const struct row *one = a, *other = b;
-    int by_lock = compare((uintptr_t)one->lock, (uintptr_t)other->lock);
-    int by_time = compare(one->ns, other->ns);
-    return by_lock ? by_lock : by_time ? by_time : one->what - other->what;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    return compare(((const struct gt_woken *)a)->ns, ((const struct gt_woken *)b)->ns);
-}
+GT_ORDER(by_time, struct gt_woken, GT_UP(ns))
 
 void gt_waking_find(struct gt_waking_in *in, size_t n)
 {

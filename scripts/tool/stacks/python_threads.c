@@ -304,12 +304,7 @@ void gt_python_copy(struct gt_still_thread *t)
     t->python = it.states ? find_state(t) : 0;
 }
 
-static int compare(const void *left, const void *right)
-{
-    const struct wanted *a = left, *b = right;
-    return a->lock != b->lock ? (a->lock > b->lock) - (a->lock < b->lock)
-                              : (a->waiter > b->waiter) - (a->waiter < b->waiter);
-}
+GT_ORDER(compare, struct wanted, GT_UP(lock) ?: GT_UP(waiter))
 
 /* The first wanted lock that is not before this one, of this waiter. Behind the last one: none. */
 static size_t wanted_from(uint64_t lock, const struct gt_still_thread *waiter)

@@ -8,6 +8,7 @@
 
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -73,13 +74,7 @@ static void find_pieces(struct look *l, struct gt_loops *loops, uint64_t least, 
     }
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const struct piece *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? -1 : 1;
-    return x->from < y->from ? -1 : x->from > y->from;
-}
+GT_ORDER(by_length, struct piece, GT_DOWN(ns) ?: GT_UP(from))
 
 /* Samples -------------------------------------------------------------------------------------- */
 
@@ -298,11 +293,7 @@ static void find_causes(struct look *l, const struct gt_loops *loops, struct slo
     }
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_blockage *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_time, struct gt_blockage, GT_DOWN(ns))
 
 /* How long usual pieces are in that section. */
 static uint64_t usual_of(const struct look *l, const struct gt_critical_path *usual, size_t n,

@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/roles.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -28,17 +29,9 @@ struct calls {
     size_t n;
 };
 
-static int by_end(const void *a, const void *b)
-{
-    const struct call *x = a, *y = b;
-    return x->to < y->to ? -1 : x->to > y->to;
-}
+GT_ORDER(by_end, struct call, GT_UP(to))
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct call *x = a, *y = b;
-    return x->thread < y->thread ? -1 : x->thread > y->thread;
-}
+GT_ORDER(by_thread, struct call, GT_UP(thread))
 
 static void add(struct calls *to, const struct gt_lane_step *s, uint32_t thread)
 {

@@ -1,6 +1,7 @@
 /* See cpu_samples.h. */
 #include "cpu_samples.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -12,19 +13,9 @@ enum {
     LENGTHS = 64
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_why_sample *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_time, struct gt_why_sample, GT_UP(at))
 
-static int by_spot_and_time(const void *a, const void *b)
-{
-    const struct gt_why_sample *x = a, *y = b;
-    if (x->spot != y->spot)
-        return x->spot < y->spot ? -1 : 1;
-    return by_time(a, b);
-}
+GT_ORDER(by_spot_and_time, struct gt_why_sample, GT_UP(spot) ?: GT_UP(at))
 
 /* The recorded calls of a thread at a spot that has samples, by the logarithm of their length. */
 struct calls {

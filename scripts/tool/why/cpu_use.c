@@ -1,6 +1,7 @@
 /* See cpu_use.h. */
 #include "cpu_use.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -10,11 +11,7 @@ struct moment {
     int running, runnable;
 };
 
-static int by_moment(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_moment, struct moment, GT_UP(at))
 
 struct moments {
     struct moment *at;
@@ -201,13 +198,7 @@ void gt_delays_add(struct gt_delays *delays, uint64_t from, uint64_t to, uint32_
     delays->ns += to - from;
 }
 
-static int by_cpu(const void *a, const void *b)
-{
-    const struct gt_delay *x = a, *y = b;
-    if (x->p != y->p)
-        return x->p < y->p ? -1 : 1;
-    return x->from < y->from ? -1 : x->from > y->from;
-}
+GT_ORDER(by_cpu, struct gt_delay, GT_UP(p) ?: GT_UP(from))
 
 /* Index of the first delay on that CPU that begins at `at` or later. */
 static size_t delay_from(const struct gt_delays *delays, uint32_t p, uint64_t at)

@@ -4,6 +4,7 @@
 #include "joins.h"
 #include "rests.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -320,13 +321,7 @@ void gt_path_free(struct gt_critical_path *path)
     *path = (struct gt_critical_path){0};
 }
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct gt_path_row *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? -1 : 1;
-    return x->section < y->section ? -1 : x->section > y->section;
-}
+GT_ORDER(by_ns, struct gt_path_row, GT_DOWN(ns) ?: GT_UP(section))
 
 void gt_path_finish(struct gt_critical_path *path)
 {

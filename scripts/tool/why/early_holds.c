@@ -1,6 +1,7 @@
 /* See early_holds.h. */
 #include "early_holds.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -42,13 +43,7 @@ static void find_passings(struct look *l, uint32_t thread)
     }
 }
 
-static int by_lock(const void *a, const void *b)
-{
-    const struct passing *x = a, *y = b;
-    if (x->lock != y->lock)
-        return x->lock < y->lock ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_lock, struct passing, GT_UP(lock) ?: GT_UP(at))
 
 /*
  * The thread that gave the token away held it since the token was passed to it. A thread that took

@@ -14,6 +14,7 @@
 #include "encoder/base/path.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -394,11 +395,7 @@ static bool look_at_short_sections(const struct look *l)
     return any;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct held *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_time, struct held, GT_DOWN(ns))
 
 /* Only one thread executes Python at a time. */
 static void tell_gil(const struct look *l, uint32_t lock)

@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/call_places.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -29,22 +30,9 @@ static void find_waits(struct waits *waits, const struct gt_graph *graph, uint32
     }
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
+GT_ORDER(by_begin, struct wait, GT_UP(lock) ?: GT_UP(since))
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct wait *x = a, *y = b;
-    return x->lock != y->lock ? compare(x->lock, y->lock) : compare(x->since, y->since);
-}
-
-static int by_end(const void *a, const void *b)
-{
-    const struct wait *x = a, *y = b;
-    return x->lock != y->lock ? compare(x->lock, y->lock) : compare(x->at, y->at);
-}
+GT_ORDER(by_end, struct wait, GT_UP(lock) ?: GT_UP(at))
 
 /*
  * When the thread that ends `w` had the lock already, after the release before, which ended `last`
@@ -90,11 +78,7 @@ static void add_stretch(struct stretches *all, struct stretch it)
     *GT_ADD(all->at, all->n) = it;
 }
 
-static int by_from(const void *a, const void *b)
-{
-    const struct stretch *x = a, *y = b;
-    return x->lock != y->lock ? compare(x->lock, y->lock) : compare(x->from, y->from);
-}
+GT_ORDER(by_from, struct stretch, GT_UP(lock) ?: GT_UP(from))
 
 /* Notes the calls that end during the hold: no thread locks inside another call. */
 static void note_calls(const struct gt_graph *graph, const struct stretch *hold, uint32_t *lock_of)

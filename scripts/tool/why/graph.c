@@ -470,13 +470,7 @@ void gt_graph_add_hold(struct gt_graph *graph, uint32_t thread, struct gt_lock_h
 }
 
 /* Of two that end together, the inner one comes first. */
-static int by_hold_end(const void *a, const void *b)
-{
-    const struct gt_lock_hold *x = a, *y = b;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    return x->from > y->from ? -1 : x->from < y->from;
-}
+GT_ORDER(by_hold_end, struct gt_lock_hold, GT_UP(to) ?: GT_DOWN(from))
 
 void gt_graph_sort_holds(struct gt_graph *graph)
 {
@@ -752,11 +746,7 @@ void gt_cursors_close(struct gt_cursor *cursor)
     free(cursor);
 }
 
-static int by_end(const void *a, const void *b)
-{
-    const struct gt_handed *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_end, struct gt_handed, GT_UP(at))
 
 void gt_lane_hand(struct gt_lane *lane, struct gt_handed *handed, size_t n)
 {

@@ -1,6 +1,7 @@
 /* See herds.h. */
 #include "herds.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -16,13 +17,7 @@ struct posts {
     size_t n;
 };
 
-static int by_poster(const void *a, const void *b)
-{
-    const struct post *x = a, *y = b;
-    if (x->by != y->by)
-        return x->by < y->by ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_poster, struct post, GT_UP(by) ?: GT_UP(at))
 
 /* The condition variable of the waits at that spot. */
 static uint32_t variable_of(const struct gt_graph *graph, uint32_t spot)

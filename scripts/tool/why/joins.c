@@ -46,15 +46,7 @@ struct look {
     size_t pendings;
 };
 
-static int by_maker(const void *a, const void *b)
-{
-    const struct child *x = a, *y = b;
-    if (x->maker != y->maker)
-        return x->maker < y->maker ? -1 : 1;
-    if (x->until != y->until)
-        return x->until < y->until ? -1 : 1;
-    return x->thread < y->thread ? -1 : x->thread > y->thread;
-}
+GT_ORDER(by_maker, struct child, GT_UP(maker) ?: GT_UP(until) ?: GT_UP(thread))
 
 static void find_children(struct look *l)
 {

@@ -4,6 +4,7 @@
 #include "scripts/tool/report/roles.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -229,13 +230,7 @@ static void look_at_thread(struct look *l, uint32_t thread)
     free_lengths(&l->its);
 }
 
-static int by_work(const void *a, const void *b)
-{
-    const struct gt_loop *x = a, *y = b;
-    if (x->busy_ns != y->busy_ns)
-        return x->busy_ns > y->busy_ns ? -1 : 1;
-    return x->thread < y->thread ? -1 : x->thread > y->thread;
-}
+GT_ORDER(by_work, struct gt_loop, GT_DOWN(busy_ns) ?: GT_UP(thread))
 
 /* Whether the loop's waits for work mostly time out: it gets none. */
 static bool is_timer(const struct gt_sections *sections, const struct gt_loop *loop)

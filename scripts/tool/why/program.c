@@ -5,6 +5,7 @@
 #include "joins.h"
 #include "slots.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -43,13 +44,7 @@ static const struct gt_lane *lane_of(const struct gt_program *p, uint32_t thread
 }
 
 /* Sorts holds by lock, then by time. */
-static int by_lock_and_end(const void *a, const void *b)
-{
-    const struct gt_lock_hold *x = a, *y = b;
-    if (x->lock != y->lock)
-        return x->lock < y->lock ? -1 : 1;
-    return x->to < y->to ? -1 : x->to > y->to;
-}
+GT_ORDER(by_lock_and_end, struct gt_lock_hold, GT_UP(lock) ?: GT_UP(to))
 
 static void find_holds(struct gt_program *p)
 {
@@ -129,15 +124,7 @@ static void add_edge(struct gt_program *p, struct gt_edge edge)
     *GT_ADD(p->edge, p->edges) = edge;
 }
 
-static int by_poster(const void *a, const void *b)
-{
-    const struct gt_edge *x = a, *y = b;
-    if (x->by != y->by)
-        return x->by < y->by ? -1 : 1;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->waiter < y->waiter ? -1 : x->waiter > y->waiter;
-}
+GT_ORDER(by_poster, struct gt_edge, GT_UP(by) ?: GT_UP(at) ?: GT_UP(waiter))
 
 /* Whether a thread joined this one in the interval without having to wait. */
 static bool is_silent(const struct gt_program *p, const struct gt_lane *lane)
@@ -190,13 +177,7 @@ static size_t edge_of(const struct gt_program *p, uint32_t waiter, uint64_t at, 
     return found ? (size_t)(found - p->edge) : SIZE_MAX;
 }
 
-static int by_waiter(const void *a, const void *b)
-{
-    const struct gt_silent *x = a, *y = b;
-    if (x->waiter != y->waiter)
-        return x->waiter < y->waiter ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_waiter, struct gt_silent, GT_UP(waiter) ?: GT_UP(at))
 
 /* at: when the waiter went on. */
 static void add_silent_edge(struct gt_program *p, uint32_t waiter, uint32_t by, uint64_t posted,

@@ -1,6 +1,7 @@
 /* See questions.h. */
 #include "questions.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -104,13 +105,7 @@ static void find_between(struct gt_graph *graph, uint32_t asker, uint32_t reader
         graph->questions = known;
 }
 
-static int by_reader(const void *a, const void *b)
-{
-    const struct gt_question *x = a, *y = b;
-    if (x->reader != y->reader)
-        return x->reader < y->reader ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_reader, struct gt_question, GT_UP(reader) ?: GT_UP(at))
 
 void gt_questions_find(struct gt_graph *graph)
 {

@@ -6,6 +6,7 @@
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -38,12 +39,7 @@ struct mains {
     size_t n;
 };
 
-static int compare_ends(const void *a, const void *b)
-{
-    uint64_t x = (*(const struct gt_lane *const *)a)->until,
-             y = (*(const struct gt_lane *const *)b)->until;
-    return (x > y) - (x < y);
-}
+GT_ORDER_POINTERS(compare_ends, struct gt_lane, GT_UP(until))
 
 static struct mains find_mains(const struct gt_graph *graph)
 {

@@ -1,6 +1,7 @@
 /* See relock.h. */
 #include "relock.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -126,13 +127,7 @@ static void find_calls(struct look *l, uint32_t thread)
     }
 }
 
-static int by_lock(const void *a, const void *b)
-{
-    const struct end *x = a, *y = b;
-    if (x->lock != y->lock)
-        return x->lock < y->lock ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_lock, struct end, GT_UP(lock) ?: GT_UP(at))
 
 static void find_ends(struct look *l)
 {

@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/call_places.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -63,13 +64,7 @@ static void note(struct look *l, const struct gt_edge *e)
     *taker = (struct visitor){.got = e->at, .has = true};
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->by - y->by;
-}
+GT_ORDER(by_time, struct moment, GT_UP(at) ?: x->by - y->by)
 
 /* The number of slots that were taken for most of the time. */
 static uint32_t usual_number(struct look *l)
@@ -90,13 +85,7 @@ static uint32_t usual_number(struct look *l)
     return usual;
 }
 
-static int by_lock(const void *a, const void *b)
-{
-    const struct gt_edge *x = *(void *const *)a, *y = *(void *const *)b;
-    if (x->lock != y->lock)
-        return x->lock < y->lock ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER_POINTERS(by_lock, struct gt_edge, GT_UP(lock) ?: GT_UP(at))
 
 /* The number of slots of one semaphore, from all waits for it, sorted by time; or 0. */
 static uint32_t slots_of(struct look *l, const struct gt_edge **edge, size_t n)

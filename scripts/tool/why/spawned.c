@@ -39,11 +39,7 @@ static void find_calls(struct spawns *found, const struct gt_graph *graph)
     }
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct spawn *x = a, *y = b;
-    return x->from < y->from ? -1 : x->from > y->from;
-}
+GT_ORDER(by_begin, struct spawn, GT_UP(from))
 
 /* The last spawning call, in another process, that began before the lane. NULL: there is none. */
 static const struct spawn *call_for(const struct spawns *found, const struct gt_graph *graph,

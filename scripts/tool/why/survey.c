@@ -8,6 +8,7 @@
 #include "scripts/tool/report/in_kernel.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -456,11 +457,7 @@ struct moment {
     int by;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+GT_ORDER(by_time, struct moment, GT_UP(at))
 
 bool gt_survey_works(const struct gt_lane_step *s)
 {

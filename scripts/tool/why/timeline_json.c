@@ -4,6 +4,7 @@
 #include "scripts/tool/json.h"
 #include "scripts/tool/report/select.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -40,21 +41,9 @@ struct timeline {
 /* Which threads ----------------------------------------------------------------------------------
  */
 
-static int by_use(const void *a, const void *b)
-{
-    const struct order *x = a, *y = b;
-    if (x->path_ns != y->path_ns)
-        return x->path_ns > y->path_ns ? -1 : 1;
-    if (x->work_ns != y->work_ns)
-        return x->work_ns > y->work_ns ? -1 : 1;
-    return x->thread < y->thread ? -1 : 1;
-}
+GT_ORDER(by_use, struct order, GT_DOWN(path_ns) ?: GT_DOWN(work_ns) ?: GT_UP(thread))
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct order *x = a, *y = b;
-    return x->thread < y->thread ? -1 : 1;
-}
+GT_ORDER(by_thread, struct order, GT_UP(thread))
 
 static bool lives_in(const struct gt_why *why, const struct gt_lane *lane)
 {

@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/call_places.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -24,13 +25,7 @@ struct pipe {
     const struct gt_byte **took; /* by thread: how it got the token that it has; or NULL */
 };
 
-static int by_pipe(const void *a, const void *b)
-{
-    const struct gt_byte *x = a, *y = b;
-    if (x->pipe != y->pipe)
-        return (uintptr_t)x->pipe < (uintptr_t)y->pipe ? -1 : 1;
-    return x->to < y->to ? -1 : x->to > y->to;
-}
+GT_ORDER(by_pipe, struct gt_byte, GT_UP(pipe) ?: GT_UP(to))
 
 /* The token that the thread has had up to this call; NULL: none. */
 static const struct gt_byte *next_call(struct pipe *p, const struct gt_byte *call)

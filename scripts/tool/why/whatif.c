@@ -6,6 +6,7 @@
 #include "sharing.h"
 #include "replay.h"
 
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <ctype.h>
@@ -354,11 +355,7 @@ struct lock_sum {
     uint64_t ns;
 };
 
-static int by_sum(const void *a, const void *b)
-{
-    const struct lock_sum *x = a, *y = b;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+GT_ORDER(by_sum, struct lock_sum, GT_DOWN(ns))
 
 static void try_locks(struct search *s)
 {
@@ -428,11 +425,7 @@ static double part_of_each(const struct gt_pool *pool)
     return part > 0 ? part : 0;
 }
 
-static int by_work(const void *a, const void *b)
-{
-    const struct gt_pool *x = a, *y = b;
-    return x->free_ns > y->free_ns ? -1 : x->free_ns < y->free_ns;
-}
+GT_ORDER(by_work, struct gt_pool, GT_DOWN(free_ns))
 
 /* Whether the pool's threads mostly wait for work, and for the same work as others of them. */
 static bool is_fed(const struct gt_pool *pool)
@@ -618,13 +611,7 @@ void gt_whatifs_choose(struct gt_whatifs *all, const struct gt_graph *graph, uin
     all->to = all->from + (uint64_t)part;
 }
 
-static int by_score(const void *a, const void *b)
-{
-    const struct gt_whatif *x = a, *y = b;
-    if (x->elsewhere != y->elsewhere)
-        return x->elsewhere ? 1 : -1;
-    return x->score > y->score ? -1 : x->score < y->score;
-}
+GT_ORDER(by_score, struct gt_whatif, GT_UP(elsewhere) ?: GT_DOWN(score))
 
 static bool is_within(const struct gt_whatifs *all, double part)
 {

@@ -4,6 +4,7 @@
 #include "scripts/tool/report/call_places.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/sort.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -119,11 +120,7 @@ static size_t find_pairs(const struct gt_sections *all, struct pair *pair)
     return n;
 }
 
-static int by_function(const void *a, const void *b)
-{
-    const struct pair *x = a, *y = b;
-    return gt_compare_pointers(x->function, y->function);
-}
+GT_ORDER(by_function, struct pair, gt_compare_pointers(x->function, y->function))
 
 /*
  * Whether the caller explains the function's waits: they differ in length between callers, or most
