@@ -69,8 +69,8 @@ struct gt_drain_host {
 };
 
 /*
- * What is known of the program's waits (hooks/wait.c): see gt_ev_is_taken, gt_ev_is_asleep. The
- * drain side calls these when it moves a silent thread to the next generation, and is_taken is
+ * What is known of the program's waits (preload/waits/wait.c): see gt_ev_is_taken, gt_ev_is_asleep.
+ * The drain side calls these when it moves a silent thread to the next generation, and is_taken is
  * called by a thread that moves itself. Both may be NULL.
  */
 struct gt_drain_waits {

@@ -25,7 +25,7 @@ struct gt_frame {
 };
 
 /*
- * Names for addresses: implemented by the library (preload/control/process_names.c) and by commands
+ * Names for addresses: implemented by the library (preload/process/process_names.c) and by commands
  * that write a trace. The drain side calls them. All but resolve may be NULL.
  */
 struct gt_frame_names {

@@ -1,6 +1,7 @@
 /*
- * The names of addresses in this process: the functions that drain.h takes for the encoder. Drain
- * side only, unless a comment allows other callers.
+ * Names of addresses in this process: the library's functions for struct gt_frame_names
+ * (encoder/file/frames.h), which struct gt_drain_config passes to the encoder. Drain side only,
+ * unless a comment allows other callers.
  */
 #pragma once
 

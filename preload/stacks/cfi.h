@@ -32,7 +32,7 @@ struct gt_layout {
 };
 
 /*
- * Limits of a layout, so that it fits a word (layouts.h):
+ * Limits of a layout, so that it fits a word (code_layouts.h):
  * - -MAX <= cfa < MAX, in steps of GT_ARCH_STACK_ALIGN.
  * - If frames differ in where the return address is, it is within GT_LAYOUT_RA_MAX words of one end
  *   of the frame.

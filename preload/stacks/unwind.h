@@ -1,6 +1,6 @@
 /*
  * Walking the calling thread's stack by call frame information. Layouts are remembered for all
- * threads (layouts.h), the last stacks for each thread.
+ * threads (code_layouts.h), the last stacks for each thread.
  *
  * WHAT MAY BE READ. Frame addresses only grow, so a walk reads between the stack pointer and the
  * end of the stack. That end is known for the main thread, and for threads whose creation was seen.

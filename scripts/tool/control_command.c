@@ -1,7 +1,7 @@
 /*
  * `gotrace start|stop|snapshot PID`: asks the tracer in a running program, through the page that
- * preload/control/control.h describes, and waits for its answer. A process of the same user wrote
- * that page; the command follows no address in it and executes nothing of it.
+ * preload/shared/control_page.h describes, and waits for its answer. A process of the same user
+ * wrote that page; the command follows no address in it and executes nothing of it.
  */
 #include "alone.h"
 #include "tool.h"
