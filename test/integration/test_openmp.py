@@ -1,4 +1,4 @@
-"""OpenMP threads that wait for known times (test/prog/openmp.c), with gcc's library and with LLVM's."""
+"""OpenMP threads that wait for known times (test/apps/openmp.c), with gcc's library and with LLVM's."""
 
 import collections
 import os
