@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "symbolize/elf/loading.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* See off_cpu.h. */
 #include "off_cpu.h"
 
-#include "encoder/format/format.h"
-
 #include "copies.h"
+
+#include "encoder/format/format.h"
 
 #include <errno.h>
 

@@ -2,8 +2,8 @@
 #include "perf.h"
 
 #include "encoder/base/clock.h"
-#include "encoder/base/sparse.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/sparse.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

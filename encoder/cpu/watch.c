@@ -1,15 +1,15 @@
 /* See watch.h. */
 #include "watch.h"
 
-#include "encoder/thread/buffers.h"
-#include "samples.h"
 #include "copies.h"
+#include "samples.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"
+#include "encoder/thread/buffers.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,30 +1,30 @@
 /* See child.h. */
 #include "child.h"
 
-#include "encoder/thread/account.h"
-#include "encoder/thread/buffers.h"
 #include "drain.h"
-#include "encoder/thread/events.h"
 #include "generation.h"
-#include "encoder/thread/given.h"
-#include "encoder/thread/held.h"
 #include "live.h"
-#include "encoder/format/origin.h"
-#include "encoder/file/output.h"
-#include "encoder/thread/procs.h"
 #include "recording.h"
 #include "renewal.h"
 #include "ring.h"
 #include "rotation.h"
+
+#include "encoder/cpu/copies.h"
+#include "encoder/cpu/merge.h"
 #include "encoder/cpu/samples.h"
 #include "encoder/cpu/sched.h"
+#include "encoder/cpu/unwatched.h"
+#include "encoder/file/output.h"
+#include "encoder/format/origin.h"
+#include "encoder/thread/account.h"
+#include "encoder/thread/buffers.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/given.h"
+#include "encoder/thread/held.h"
+#include "encoder/thread/procs.h"
 #include "encoder/thread/stacks.h"
 #include "encoder/thread/strings.h"
 #include "encoder/thread/switch.h"
-#include "encoder/cpu/unwatched.h"
-
-#include "encoder/cpu/merge.h"
-#include "encoder/cpu/copies.h"
 
 /* Stacks and strings stay, with their ids: the child's own traces use the same ones. */
 static void (*const state[])(void) = {

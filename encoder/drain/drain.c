@@ -10,7 +10,6 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/urgent.h"
-#include "encoder/cpu/samples.h"
 
 #include <stdlib.h>
 #include <string.h>

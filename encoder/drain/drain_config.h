@@ -7,12 +7,12 @@
 
 #include "rotation.h"
 
+#include "encoder/cpu/copies.h"
 #include "encoder/cpu/sched.h"
 #include "encoder/file/frames.h"
 #include "encoder/format/format.h"
 #include "encoder/thread/account.h"
 #include "encoder/thread/held.h"
-#include "encoder/cpu/copies.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,22 +1,22 @@
 /* See generation.h. */
 #include "generation.h"
 
-#include "encoder/thread/account.h"
-#include "encoder/thread/buffers.h"
-#include "encoder/cpu/cpus.h"
-#include "encoder/file/frames.h"
 #include "live.h"
-#include "encoder/file/output.h"
 #include "renewal.h"
 #include "ring.h"
-#include "encoder/cpu/samples.h"
-#include "encoder/cpu/sched.h"
-#include "encoder/thread/switch.h"
-#include "encoder/file/v2.h"
-#include "encoder/cpu/watch.h"
 
 #include "encoder/base/clock.h"
+#include "encoder/cpu/cpus.h"
+#include "encoder/cpu/samples.h"
+#include "encoder/cpu/sched.h"
+#include "encoder/cpu/watch.h"
+#include "encoder/file/frames.h"
+#include "encoder/file/output.h"
 #include "encoder/file/v1/v1.h"
+#include "encoder/file/v2.h"
+#include "encoder/thread/account.h"
+#include "encoder/thread/buffers.h"
+#include "encoder/thread/switch.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "encoder/base/clock.h"
 #include "encoder/file/kept_generation.h"
 
 /*

@@ -1,13 +1,8 @@
 /* See live.h. */
 #include "live.h"
 
-#include "encoder/thread/buffers.h"
 #include "drain_config.h"
-#include "encoder/file/output.h"
 #include "ring.h"
-#include "encoder/thread/stacks.h"
-#include "encoder/thread/strings.h"
-#include "encoder/thread/writer.h"
 
 #include "encoder/base/era.h"
 #include "encoder/base/hash.h"
@@ -15,6 +10,11 @@
 #include "encoder/base/log.h"
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
+#include "encoder/file/output.h"
+#include "encoder/thread/buffers.h"
+#include "encoder/thread/stacks.h"
+#include "encoder/thread/strings.h"
+#include "encoder/thread/writer.h"
 
 #include <fcntl.h>
 #include <stdio.h>

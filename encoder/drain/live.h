@@ -9,11 +9,10 @@
  */
 #pragma once
 
-#include "encoder/format/origin.h"
-#include "encoder/format/setup.h"
-
 #include "encoder/base/box.h"
 #include "encoder/base/clock.h"
+#include "encoder/format/origin.h"
+#include "encoder/format/setup.h"
 
 #include <limits.h>
 

@@ -1,10 +1,9 @@
 /* See rotation.h. */
 #include "rotation.h"
 
-#include "encoder/format/format.h"
-
 #include "encoder/base/arena.h"
 #include "encoder/base/libc.h"
+#include "encoder/format/format.h"
 
 #include <fcntl.h>
 #include <limits.h>

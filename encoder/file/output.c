@@ -3,17 +3,17 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
-#include "encoder/base/libc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <errno.h>
 
 #define STAGE (256u << 10)
 #define FD_FROM                                                                                  \

@@ -2,19 +2,19 @@
 #include "v2.h"
 
 #include "frames.h"
-#include "encoder/thread/batch.h"
-#include "encoder/thread/held.h"
-#include "encoder/format/origin.h"
-#include "encoder/format/setup.h"
 #include "output.h"
-#include "encoder/thread/procs.h"
-#include "encoder/cpu/samples.h"
-#include "encoder/thread/stacks.h"
-#include "encoder/thread/strings.h"
-#include "encoder/thread/texts.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/libc.h"
+#include "encoder/cpu/samples.h"
+#include "encoder/format/origin.h"
+#include "encoder/format/setup.h"
+#include "encoder/thread/batch.h"
+#include "encoder/thread/held.h"
+#include "encoder/thread/procs.h"
+#include "encoder/thread/stacks.h"
+#include "encoder/thread/strings.h"
+#include "encoder/thread/texts.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "setup.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/base/strbuf.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/strbuf.h"
 
 #include <gnu/libc-version.h>
 #include <string.h>

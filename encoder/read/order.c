@@ -1,11 +1,12 @@
 /* See order.h. */
 #include "order.h"
 
-#include "need.h"
 #include "account_rows.h"
+#include "need.h"
 #include "trace.h"
 
 #include "encoder/base/sort.h"
+#include "encoder/format/setup.h"
 
 #include <stdlib.h>
 #include <string.h>

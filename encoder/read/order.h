@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "v1_lines.h"
-#include "v1_records.h"
 #include "account_rows.h"
 #include "trace.h"
+#include "v1_lines.h"
+#include "v1_records.h"
 
 #include "encoder/base/queue.h"
 

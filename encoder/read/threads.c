@@ -1,9 +1,9 @@
 /* See threads.h. */
 #include "threads.h"
 
+#include "account_rows.h"
 #include "need.h"
 #include "polled.h"
-#include "account_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 
 #include "encoder/format/format.h"
 #include "encoder/format/origin.h"
-#include "encoder/format/setup.h"
 #include "encoder/format/usage.h"
 
 #define GT_NO_THREAD UINT64_MAX

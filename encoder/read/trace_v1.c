@@ -6,6 +6,8 @@
 #include "v1_events.h"
 #include "v1_go.h"
 
+#include "encoder/format/setup.h"
+
 #include <stdlib.h>
 
 /* Tables ------------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include "order.h"
 #include "seek.h"
 
+#include "encoder/format/setup.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

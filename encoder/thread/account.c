@@ -4,6 +4,7 @@
 #include "writer.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
 #include "encoder/base/push.h"
 
 #include <string.h>
@@ -158,10 +159,9 @@ void gt_account_move(struct gt_writer *w)
 
 /*
  * What reading costs (open, read and close of each file), in looks at a thread's clock, each some
- * 0.4 us. A second's budget is 0.1 %
- * of a CPU, enough for 120 running threads. At a recording's two ends no thread can be left for
- * another time: there the budget is 0.1 s, enough for 3,600 threads. Of further threads only the
- * clock is read.
+ * 0.4 us. A second's budget is 0.1 % of a CPU, enough for 120 running threads. At a recording's two
+ * ends no thread can be left for another time: there the budget is 0.1 s, enough for 3,600 threads.
+ * Of further threads only the clock is read.
  */
 enum {
     COST_CLOCK = 1,

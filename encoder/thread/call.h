@@ -4,7 +4,11 @@
  */
 #pragma once
 
-#include "states.h"
+#include "stacks.h"
+#include "writer.h"
+
+#include "encoder/base/debug.h"
+#include "encoder/format/format.h"
 
 /*
  * By the owner, pinned: announces a call, which may be short. false: w's goroutine is not running.

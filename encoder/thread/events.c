@@ -1,10 +1,13 @@
 /* See events.h. */
 #include "events.h"
 
+#include "account.h"
 #include "given.h"
 #include "held.h"
-#include "account.h"
 #include "put.h"
+#include "states.h"
+
+#include "encoder/base/clock.h"
 
 /* Garbage collections so far, one after the other. */
 static struct {

@@ -7,7 +7,11 @@
  */
 #pragma once
 
-#include "states.h"
+#include "stacks.h"
+#include "strings.h"
+#include "writer.h"
+
+#include "encoder/format/format.h"
 
 /* The number of CPUs. w's goroutine must be running, as for gt_ev_go_label. */
 void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *stack);

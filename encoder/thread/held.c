@@ -4,9 +4,9 @@
 #include "texts.h"
 #include "writer.h"
 
+#include "encoder/base/hash.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "encoder/base/hash.h"
 #include "encoder/format/lock_texts.h"
 
 #include <string.h>

@@ -17,8 +17,6 @@
  */
 #pragma once
 
-#include "held_key.h"
-
 #include "encoder/format/format.h"
 
 #include <stdbool.h>

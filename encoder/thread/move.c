@@ -5,6 +5,7 @@
 #include "states.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/clock.h"
 #include "encoder/base/urgent.h"
 
 void gt_move_settle(struct gt_writer *w, uint32_t gen)

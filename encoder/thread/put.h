@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "encoder/base/varint.h"
-
 #include "writer.h"
+
+#include "encoder/base/varint.h"
 
 /* Begins an event at `ts`; returns where its arguments go. */
 static inline uint8_t *gt_put_at(struct gt_writer *w, enum gt_event_type type, uint64_t ts)

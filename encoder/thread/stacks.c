@@ -1,8 +1,8 @@
 /* See stacks.h. */
 #include "stacks.h"
 
-#include "encoder/base/push.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/push.h"
 
 #include <string.h>
 

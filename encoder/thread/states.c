@@ -5,6 +5,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/box.h"
+#include "encoder/base/clock.h"
 
 /* The own thread has just written the goroutine's state. */
 static void stated(struct gt_writer *w)

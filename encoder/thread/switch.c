@@ -4,6 +4,7 @@
 #include "move.h"
 #include "states.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/urgent.h"
 
 #include <linux/membarrier.h>

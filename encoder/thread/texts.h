@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "encoder/format/format.h"
-
 #include "buffers.h"
+
+#include "encoder/format/format.h"
 
 struct gt_writer;
 

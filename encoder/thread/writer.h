@@ -51,15 +51,14 @@
 #pragma once
 
 #include "buffers.h"
-#include "encoder/format/format.h"
 #include "held_key.h"
 #include "procs.h"
 #include "stacks.h"
 #include "strings.h"
 #include "texts.h"
 
-#include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
+#include "encoder/format/format.h"
 
 #define GT_GEN_SWITCHING 0x80000000u
 #define GT_GEN_WAITED 0x40000000u /* with SWITCHING: a thread sleeps until the switch is over */

@@ -2,11 +2,11 @@
 #include "file_lock_names.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/push.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/format/format.h"
 #include "encoder/format/lock_texts.h"
-#include "encoder/base/libc.h"
 
 #include <errno.h>
 #include <fcntl.h>

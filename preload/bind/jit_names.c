@@ -2,12 +2,12 @@
 #include "jit_names.h"
 
 #include "encoder/base/clock.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "symbolize/made/gdb_jit.h"
 #include "symbolize/made/jitdump.h"
 #include "symbolize/made/perf_map.h"
-#include "encoder/base/libc.h"
 
 #include <limits.h>
 #include <unistd.h>

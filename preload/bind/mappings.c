@@ -2,9 +2,8 @@
 #include "mappings.h"
 
 #include "encoder/base/strbuf.h"
-#include "encoder/thread/held.h"
-#include "symbolize/elf/maps.h"
 #include "encoder/format/lock_texts.h"
+#include "symbolize/elf/maps.h"
 
 #include <stdlib.h>
 #include <string.h>

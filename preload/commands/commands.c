@@ -11,12 +11,11 @@
 #include "preload/bind/exported.h"
 #include "preload/life/process_start.h"
 #include "preload/process/attach_state.h"
+#include "preload/shared/control_page.h"
 #include "preload/shared/options.h"
+#include "preload/thread/heap_slots.h"
 #include "preload/thread/sampler.h"
 #include "preload/thread/thread.h"
-#include "encoder/base/glibc.h"
-#include "preload/shared/control_page.h"
-#include "preload/thread/heap_slots.h"
 
 /* Prepares for CPU samples. hz: the rate, rewritten in digits. text: where samples are possible, if
  * not here. */

@@ -8,6 +8,7 @@
 #include "encoder/drain/drain.h"
 #include "encoder/file/output.h"
 #include "preload/bind/nursery.h"
+#include "preload/bind/real.h"
 #include "preload/process/process_names.h"
 #include "preload/process/process_state.h"
 #include "preload/thread/capture.h"

@@ -4,9 +4,10 @@
  */
 #include "gc.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/thread/events.h"
-#include "preload/thread/thread.h"
 #include "encoder/thread/room.h"
+#include "preload/thread/thread.h"
 
 #include <dlfcn.h>
 

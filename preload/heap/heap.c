@@ -14,12 +14,12 @@
 #include "encoder/drain/drain.h"
 #include "encoder/drain/ring.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "preload/bind/nursery.h"
 #include "preload/bind/real.h"
 #include "preload/bind/sanitizer.h"
 #include "preload/control/process_relief.h"
 #include "symbolize/elf/elf_names.h"
-#include "encoder/thread/room.h"
 
 #define MS_NS 1000000
 #define BURST_MS 1000    /* large changes: as many events at once as the rate allows in this time */

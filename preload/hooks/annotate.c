@@ -3,12 +3,12 @@
 
 #include "encoder/base/sparse.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/texts.h"
 #include "preload/bind/exported.h"
 #include "preload/control/process_relief.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
-#include "encoder/thread/room.h"
 
 /*
  * The viewer shows a task that ends twice without its name. So the ends of the last million tasks

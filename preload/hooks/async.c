@@ -3,6 +3,7 @@
  * statically, is not seen.
  */
 #include "preload/bind/foreign.h"
+#include "preload/bind/real.h"
 #include "preload/waits/slice.h"
 
 struct uring {

@@ -2,6 +2,7 @@
 #include "thread_names.h"
 #include "yield.h"
 
+#include "preload/bind/real.h"
 #include "preload/life/process_end.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/waits/channels.h"

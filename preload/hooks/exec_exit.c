@@ -1,4 +1,5 @@
 /* Hooks of functions that end a process, make another one, or unload code. */
+#include "encoder/cpu/copies.h"
 #include "encoder/cpu/watch.h"
 #include "preload/bind/foreign.h"
 #include "preload/bind/real.h"
@@ -7,7 +8,6 @@
 #include "preload/stacks/python_stack.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/cpu/copies.h"
 
 #include <stdarg.h>
 

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "preload/shared/leaves.h"
 #include "preload/waits/slice.h"
 #include "preload/waits/wait.h"
 

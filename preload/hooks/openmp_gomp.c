@@ -7,6 +7,7 @@
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/foreign.h"
+#include "preload/bind/real.h"
 #include "preload/thread/thread.h"
 
 /* The real functions, for each caller: see foreign.h. */

@@ -9,10 +9,11 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/freelist.h"
 #include "encoder/base/sparse.h"
+#include "preload/bind/real.h"
 #include "preload/life/process_start.h"
 #include "preload/process/process_state.h"
-#include "preload/thread/thread.h"
 #include "preload/shared/lock_kind.h"
+#include "preload/thread/thread.h"
 
 static struct {
     struct gt_arena arena;

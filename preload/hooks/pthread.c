@@ -2,16 +2,16 @@
 #include "thread_names.h"
 
 #include "encoder/thread/events.h"
-#include "preload/control/process_relief.h"
+#include "encoder/thread/room.h"
+#include "preload/bind/real.h"
 #include "preload/life/births.h"
 #include "preload/life/process_start.h"
 #include "preload/life/seccomp.h"
+#include "preload/shared/lock_kind.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/routine.h"
 #include "preload/thread/capture.h"
 #include "preload/waits/wait.h"
-#include "encoder/thread/room.h"
-#include "preload/shared/lock_kind.h"
 
 #include <stdarg.h>
 

@@ -2,10 +2,10 @@
 #include "py_lock.h"
 
 #include "encoder/base/sparse.h"
-#include "preload/stacks/python_stack.h"
-#include "preload/waits/hot.h"
 #include "preload/shared/lock_kind.h"
 #include "preload/stacks/pymutex.h"
+#include "preload/stacks/python_stack.h"
+#include "preload/waits/hot.h"
 
 /*
  * When a queued thread was last let in, by the locks of a slot of the registry. If another lock of

@@ -14,7 +14,10 @@
  */
 #pragma once
 
+#include "preload/shared/leaves.h"
 #include "preload/waits/wait.h"
+
+#include <semaphore.h>
 
 /* As gt_wait_begin_lock, at a semaphore that belongs to the lock. */
 struct gt_wait gt_py_lock_begin(enum gt_hook hook, const sem_t *sem, const void *lock,

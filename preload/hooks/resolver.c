@@ -3,6 +3,7 @@
  * have these functions may be loaded at any time: foreign.h.
  */
 #include "preload/bind/foreign.h"
+#include "preload/bind/real.h"
 #include "preload/waits/slice.h"
 
 struct library {

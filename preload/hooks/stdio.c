@@ -12,6 +12,7 @@
 #include "thread_names.h"
 
 #include "encoder/base/glibc.h"
+#include "preload/bind/real.h"
 #include "preload/life/process_end.h"
 #include "preload/waits/fds.h"
 #include "preload/waits/file_locks.h"

@@ -3,8 +3,9 @@
  * process knows all waiters. There libc's words say which thread is the last, unless two arrive at
  * the same time.
  */
-#include "preload/waits/wait.h"
+#include "preload/bind/real.h"
 #include "preload/shared/lock_kind.h"
+#include "preload/waits/wait.h"
 
 GT_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {

@@ -4,12 +4,13 @@
  * thread's wait.
  */
 #include "encoder/base/arch/arch.h"
+#include "preload/bind/real.h"
+#include "preload/shared/lock_kind.h"
 #include "preload/stacks/gil.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/signalled.h"
 #include "preload/waits/wait.h"
 #include "symbolize/python/python.h"
-#include "preload/shared/lock_kind.h"
 
 /*
  * The caller gives the mutex up and waits at cond, inside `hook`, which was called at pc. Returns

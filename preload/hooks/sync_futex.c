@@ -3,6 +3,7 @@
  * and wakers share the registry with those of libc's own primitives. Other system calls that may
  * block show as slices. In stacks each call has its own name instead of `syscall`: raw.def.
  */
+#include "preload/bind/real.h"
 #include "preload/life/births.h"
 #include "preload/life/fork.h"
 #include "preload/life/process_confine.h"

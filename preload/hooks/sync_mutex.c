@@ -9,10 +9,11 @@
  */
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/sparse.h"
+#include "preload/bind/real.h"
+#include "preload/shared/lock_kind.h"
 #include "preload/waits/brief.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
-#include "preload/shared/lock_kind.h"
 
 #include <sys/syscall.h>
 

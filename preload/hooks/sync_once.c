@@ -3,6 +3,7 @@
  * that thread. The wake-up must be written before the real function makes it. So the real function
  * calls the program's routine through one of ours.
  */
+#include "preload/bind/real.h"
 #include "preload/waits/wait.h"
 
 /* The call that this thread is making; nested ones stand on the stack of their hooks. */

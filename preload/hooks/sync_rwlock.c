@@ -8,9 +8,10 @@
  * - With the preference for writers it wakes one writer, or all readers if no writer waits.
  * - The last reader's unlock wakes one writer.
  */
+#include "preload/bind/real.h"
+#include "preload/shared/lock_kind.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
-#include "preload/shared/lock_kind.h"
 
 static const void *readers(const pthread_rwlock_t *lock)
 {

@@ -5,15 +5,16 @@
  */
 #include "py_lock.h"
 
+#include "encoder/format/lock_texts.h"
+#include "preload/bind/real.h"
+#include "preload/registry/owner.h"
 #include "preload/registry/py_taker.h"
 #include "preload/registry/sem_lock.h"
+#include "preload/shared/lock_kind.h"
+#include "preload/stacks/pymutex.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/waits/hot.h"
 #include "preload/waits/wait.h"
-#include "encoder/format/lock_texts.h"
-#include "preload/registry/owner.h"
-#include "preload/shared/lock_kind.h"
-#include "preload/stacks/pymutex.h"
 
 /*
  * Takes a token without waiting; errno is kept. tests: the real function is a cancellation point

@@ -3,8 +3,10 @@
  * moment when it began to spin.
  */
 #include "encoder/base/arch/arch.h"
-#include "preload/waits/wait.h"
+#include "encoder/base/clock.h"
+#include "preload/bind/real.h"
 #include "preload/shared/lock_kind.h"
+#include "preload/waits/wait.h"
 
 #define SPIN_MIN_NS 20000
 

@@ -2,12 +2,12 @@
 #include "yield.h"
 
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "preload/control/process_relief.h"
 #include "preload/shared/options.h"
 #include "preload/thread/capture.h"
 #include "preload/waits/slice.h"
 #include "preload/waits/wait.h"
-#include "encoder/thread/room.h"
 
 enum { NO_YIELD = 0 }; /* in place of the time when a yield began */
 

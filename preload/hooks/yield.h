@@ -1,7 +1,7 @@
 /* Yields: a thread lets others run. */
 #pragma once
 
-#include "preload/bind/real.h"
+#include "preload/shared/leaves.h"
 
 /*
  * sched_yield: the thread lets others run, and stays runnable. If no other thread needs the CPU, it

@@ -10,13 +10,14 @@
 #include "encoder/base/sparse.h"
 #include "encoder/format/origin.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "preload/bind/real.h"
 #include "preload/heap/heap.h"
 #include "preload/process/attach_state.h"
+#include "preload/registry/owner.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/sampler.h"
 #include "preload/waits/wait.h"
-#include "encoder/thread/room.h"
-#include "preload/registry/owner.h"
 
 #include <sys/stat.h>
 

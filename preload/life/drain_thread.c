@@ -10,14 +10,14 @@
 #include "preload/bind/nursery.h"
 #include "preload/bind/real.h"
 #include "preload/control/control.h"
-#include "preload/heap/heap.h"
 #include "preload/process/libc_signal.h"
 #include "preload/process/process_state.h"
 #include "preload/process/read_usage.h"
+#include "preload/shared/control_page.h"
 #include "preload/shared/options.h"
+#include "preload/thread/heap_slots.h"
 #include "preload/thread/thread.h"
 #include "symbolize/symbolize.h"
-#include "preload/shared/control_page.h"
 
 #include <linux/close_range.h>
 #include <sys/stat.h>

@@ -9,8 +9,8 @@
 #include "preload/process/process_state.h"
 #include "preload/upward.h"
 #include "preload/waits/slice.h"
-#include "symbolize/elf/modules.h"
 #include "symbolize/elf/loading.h"
+#include "symbolize/elf/modules.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -6,16 +6,16 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 #include "preload/bind/real.h"
 #include "preload/process/read_usage.h"
 #include "preload/registry/park.h"
-#include "preload/stacks/code_layouts.h"
+#include "preload/shared/lock_kind.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/thread/room.h"
-#include "preload/shared/lock_kind.h"
 
 /* A met thread. The drain thread and the met thread itself use it in turn, under the lock. */
 struct met {

@@ -12,9 +12,8 @@
 #include "preload/process/process_state.h"
 #include "preload/shared/descent.h"
 #include "preload/shared/options.h"
-#include "preload/thread/sampler.h"
-#include "encoder/base/glibc.h"
 #include "preload/thread/heap_slots.h"
+#include "preload/thread/sampler.h"
 #include "preload/thread/thread.h"
 
 static void command(enum gt_drain_command what)

@@ -6,7 +6,9 @@
 #include "encoder/drain/live.h"
 #include "encoder/drain/recording.h"
 #include "encoder/format/origin.h"
+#include "encoder/thread/room.h"
 #include "preload/bind/nursery.h"
+#include "preload/bind/real.h"
 #include "preload/control/process_relief.h"
 #include "preload/control/report.h"
 #include "preload/heap/heap.h"
@@ -18,7 +20,6 @@
 #include "preload/waits/file_locks.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/symbolize.h"
-#include "encoder/thread/room.h"
 
 /*
  * Loads elfutils in the calling thread if it holds the loader's lock, as in a constructor that ends

@@ -10,6 +10,7 @@
 #include "encoder/base/sparse.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/live.h"
+#include "encoder/format/lock_texts.h"
 #include "preload/bind/nursery.h"
 #include "preload/bind/real.h"
 #include "preload/bind/sanitizer.h"
@@ -25,6 +26,7 @@
 #include "preload/process/signals.h"
 #include "preload/registry/contention.h"
 #include "preload/shared/census.h"
+#include "preload/shared/control_page.h"
 #include "preload/shared/descent.h"
 #include "preload/shared/options.h"
 #include "preload/stacks/python_stack.h"
@@ -38,8 +40,6 @@
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
 #include "symbolize/symbolize.h"
-#include "encoder/format/lock_texts.h"
-#include "preload/shared/control_page.h"
 
 #include <sys/auxv.h>
 

@@ -1,8 +1,8 @@
 /* See libc_signal.h. */
 #include "libc_signal.h"
 
-#include "preload/bind/real.h"
 #include "encoder/base/libc.h"
+#include "preload/bind/real.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -7,19 +7,21 @@
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
+#include "encoder/file/frames.h"
 #include "preload/bind/file_lock_names.h"
 #include "preload/bind/jit_names.h"
 #include "preload/bind/mappings.h"
-#include "preload/bind/real.h"
+#include "preload/shared/leaves.h"
 #include "preload/shared/options.h"
 #include "preload/stacks/gil.h"
+#include "symbolize/elf/loading.h"
 #include "symbolize/elf/modules.h"
 #include "symbolize/phrases.h"
 #include "symbolize/python/python.h"
 #include "symbolize/symbolize.h"
-#include "encoder/file/frames.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 static struct {
     struct gt_symbolizer *symbolizer;

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "encoder/base/clock.h"
 #include "encoder/file/frames.h"
 
 /* Names the stack's entry `index`. Entry 0 is the number of a hook or the entry of a routine, all

@@ -1,11 +1,12 @@
 /* See contention.h. */
 #include "contention.h"
 
-#include "registry.h"
 #include "owner.h"
+#include "registry.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
+#include "encoder/base/hash.h"
 #include "encoder/base/log.h"
 #include "encoder/base/path.h"
 #include "encoder/base/sparse.h"
@@ -14,7 +15,6 @@
 #include "encoder/thread/strings.h"
 #include "encoder/thread/writer.h"
 #include "preload/process/process_names.h"
-#include "encoder/base/hash.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "encoder/thread/held.h"
 #include "preload/shared/lock_kind.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gt_stack;

@@ -6,10 +6,10 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/glibc.h"
-#include "preload/stacks/gil.h"
-#include "preload/stacks/pymutex.h"
 #include "encoder/base/libc.h"
 #include "encoder/format/lock_texts.h"
+#include "preload/stacks/gil.h"
+#include "preload/stacks/pymutex.h"
 
 #include <string.h>
 

@@ -4,8 +4,9 @@
  */
 #pragma once
 
-#include "encoder/thread/held.h"
 #include "preload/shared/lock_kind.h"
+
+#include <stdint.h>
 
 /*
  * The lock that threads at an address wait for. A read-write lock has two addresses

@@ -1,11 +1,13 @@
 /* See park.h. */
 #include "park.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/fetch.h"
 #include "encoder/base/glibc.h"
 #include "encoder/thread/events.h"
 #include "encoder/thread/held.h"
 #include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "preload/shared/lock_kind.h"
 
 static bool block(struct gt_writer *w, const struct gt_wait_for *what, struct gt_stack *stack,

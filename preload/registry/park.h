@@ -11,8 +11,8 @@
 #include "registry.h"
 
 #include "encoder/format/format.h"
-#include "encoder/thread/writer.h"
 #include "encoder/thread/held.h"
+#include "encoder/thread/writer.h"
 #include "preload/shared/lock_kind.h"
 
 struct gt_timeout;

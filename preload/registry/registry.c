@@ -1,6 +1,7 @@
 /* See registry.h. */
 #include "registry.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/fetch.h"
 #include "encoder/base/push.h"
 #include "encoder/base/sparse.h"

@@ -5,8 +5,8 @@
 
 #include "encoder/base/sparse.h"
 
-#include <stddef.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 /*
  * So often in a row a token must come back from its taker. Threads that signal each other through
@@ -16,9 +16,8 @@ enum { SURE = 4, NO_LOCK = UINT32_MAX };
 
 static struct token {
     _Alignas(64) _Atomic(const void *) sem; /* NULL: none yet */
-    _Atomic uint32_t epoch;    /* gt_hot_epoch: of an earlier one `taker` says nothing */
-    _Atomic uint32_t taker;    /* 0: no thread, or not known */
-    _Atomic uint32_t returned; /* by their takers, in a row, up to SURE; or NO_LOCK */
+    _Atomic uint32_t taker;                 /* 0: no thread, or not known */
+    _Atomic uint32_t returned;              /* by their takers, in a row, up to SURE; or NO_LOCK */
 } tokens[GT_REGISTRY_SLOTS] GT_SPARSE;
 
 static struct token *slot_of(const void *sem)

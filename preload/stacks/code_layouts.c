@@ -3,15 +3,15 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/glibc.h"
-#include "encoder/base/sparse.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/sparse.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <errno.h>
 
 #if !defined(DLFO_STRUCT_HAS_EH_DBASE)
 /* Only to compile with glibc before 2.35, which has no such function. */

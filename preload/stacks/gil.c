@@ -8,7 +8,6 @@
 #include "python_memory.h"
 #include "python_stack.h"
 
-#include "encoder/base/glibc.h"
 #include "encoder/format/lock_texts.h"
 
 #include <pthread.h>

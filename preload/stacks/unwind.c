@@ -4,8 +4,8 @@
 #include "code_layouts.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/thread/stacks.h"
 #include "encoder/base/hash.h"
+#include "encoder/thread/stacks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

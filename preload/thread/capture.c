@@ -5,14 +5,16 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/format/format.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/stacks/routine.h"
 #include "preload/stacks/unwind.h"
 #include "symbolize/elf/elf_names.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/states.h"
+
+#include <string.h>
 
 /* The walker of unwind.h works. */
 static bool walks;

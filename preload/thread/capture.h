@@ -6,7 +6,7 @@
 #include "thread.h"
 
 #include "encoder/thread/stacks.h"
-#include "preload/bind/real.h"
+#include "preload/shared/leaves.h"
 
 /*
  * Once, in the constructor. If stacks cannot be walked they are only the leaf, and stderr says so.

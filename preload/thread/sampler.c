@@ -6,7 +6,9 @@
 
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/cpu/samples.h"
 #include "encoder/thread/switch.h"
+#include "preload/bind/real.h"
 #include "preload/process/libc_signal.h"
 #include "preload/process/signals.h"
 #include "preload/shared/options.h"

@@ -11,9 +11,8 @@
  */
 #pragma once
 
-#include "encoder/cpu/samples.h"
-#include "encoder/cpu/watch.h"
 #include "encoder/cpu/copies.h"
+#include "encoder/cpu/watch.h"
 
 struct gt_thread;
 

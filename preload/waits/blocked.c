@@ -9,16 +9,16 @@
 #include "encoder/base/file.h"
 #include "encoder/base/memo.h"
 #include "encoder/base/strbuf.h"
+#include "encoder/format/lock_texts.h"
 #include "encoder/thread/switch.h"
 #include "preload/process/fatal.h"
 #include "preload/process/process_names.h"
+#include "preload/registry/owner.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/stacks/pymutex.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/format/lock_texts.h"
-#include "preload/registry/owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "encoder/format/format.h"
 #include "encoder/thread/held.h"
 #include "preload/shared/lock_kind.h"
 

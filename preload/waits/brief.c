@@ -3,14 +3,15 @@
 
 #include "shared.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
+#include "encoder/format/lock_texts.h"
 #include "preload/process/process_names.h"
 #include "preload/shared/options.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/format/lock_texts.h"
 
 /*
  * An entry for each mutex and thread, in a cache line of its own. A thread claims an entry by

@@ -4,12 +4,14 @@
 #include "fds.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/format/channel.h"
 #include "encoder/thread/events.h"
 #include "encoder/thread/room.h"
 #include "encoder/thread/texts.h"
+#include "preload/bind/real.h"
 #include "preload/process/process_state.h"
 #include "preload/stacks/code_layouts.h"
 

@@ -4,6 +4,7 @@
 #include "channels.h"
 
 #include "encoder/base/sparse.h"
+#include "preload/bind/real.h"
 #include "preload/process/process_state.h"
 
 #include <sys/stat.h>

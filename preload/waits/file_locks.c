@@ -6,6 +6,7 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/sparse.h"
 #include "preload/bind/file_lock_names.h"
+#include "preload/bind/real.h"
 #include "preload/process/process_state.h"
 #include "preload/shared/options.h"
 #include "preload/stacks/code_layouts.h"

@@ -17,7 +17,7 @@
 
 #include "fds.h"
 
-#include "preload/bind/real.h"
+#include "preload/shared/leaves.h"
 
 #include <fcntl.h>
 

@@ -3,17 +3,17 @@
 
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
+#include "encoder/format/lock_texts.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/texts.h"
+#include "preload/registry/owner.h"
 #include "preload/registry/sem_lock.h"
 #include "preload/shared/options.h"
 #include "preload/stacks/python_stack.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/format/lock_texts.h"
-#include "encoder/thread/room.h"
-#include "preload/registry/owner.h"
 
 /*
  * A shorter hold explains no wait. Writing its log, with the lock held, would take as long as the

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "encoder/base/clock.h"
 #include "preload/registry/registry.h"
 #include "preload/thread/thread.h"
 

@@ -1,12 +1,13 @@
 /* See shared.h. */
 #include "shared.h"
 
+#include "encoder/base/clock.h"
+#include "encoder/format/lock_texts.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/format/lock_texts.h"
-#include "encoder/thread/room.h"
 
 bool gt_shared_is(enum gt_lock_kind kind, const void *lock)
 {

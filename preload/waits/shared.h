@@ -7,7 +7,6 @@
 #pragma once
 
 #include "encoder/base/glibc.h"
-#include "encoder/thread/held.h"
 #include "preload/shared/lock_kind.h"
 
 /*

@@ -4,11 +4,11 @@
 #include "encoder/base/debug.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
-#include "preload/bind/real.h"
+#include "encoder/format/lock_texts.h"
 #include "preload/process/process_names.h"
+#include "preload/shared/leaves.h"
 #include "preload/thread/thread.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/format/lock_texts.h"
 
 /*
  * An entry for each variable and place. A thread claims an entry by storing the variable, and then

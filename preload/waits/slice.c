@@ -9,9 +9,10 @@
 #include "encoder/drain/drain.h"
 #include "encoder/thread/call.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "preload/control/process_relief.h"
 #include "preload/shared/options.h"
-#include "encoder/thread/room.h"
 
 /* GOTRACE_SYSCALL_MIN in trace units; computed when it is first needed. */
 static _Atomic uint64_t min_units;

@@ -12,7 +12,6 @@
 
 #include "timeout.h"
 
-#include "preload/bind/real.h"
 #include "preload/thread/capture.h"
 #include "preload/thread/thread.h"
 

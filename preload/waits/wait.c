@@ -6,17 +6,18 @@
 
 #include "encoder/base/fetch.h"
 #include "encoder/drain/drain.h"
+#include "encoder/format/lock_texts.h"
+#include "encoder/thread/states.h"
+#include "preload/bind/real.h"
 #include "preload/control/process_relief.h"
 #include "preload/heap/heap.h"
 #include "preload/process/read_usage.h"
 #include "preload/registry/contention.h"
+#include "preload/registry/owner.h"
 #include "preload/registry/sem_lock.h"
 #include "preload/stacks/code_layouts.h"
 #include "preload/thread/capture.h"
 #include "symbolize/elf/modules.h"
-#include "encoder/format/lock_texts.h"
-#include "encoder/thread/states.h"
-#include "preload/registry/owner.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 

@@ -4,8 +4,8 @@
 #include "shared.h"
 #include "timeout.h"
 
-#include "preload/bind/real.h"
 #include "preload/registry/park.h"
+#include "preload/shared/leaves.h"
 #include "preload/thread/thread.h"
 
 /* A wait under way, on the stack of the hook. */

@@ -6,9 +6,9 @@
 #include "alone.h"
 #include "tool.h"
 
-#include "encoder/read/need.h"
 #include "encoder/base/printable.h"
 #include "encoder/base/strbuf.h"
+#include "encoder/read/need.h"
 #include "preload/shared/options.h"
 
 #include <ctype.h>

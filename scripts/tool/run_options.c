@@ -4,8 +4,8 @@
 #include "help.h"
 #include "tool.h"
 
-#include "preload/shared/options.h"
 #include "encoder/base/version.h"
+#include "preload/shared/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,12 +8,13 @@
  *
  * One thread plays all of them, with a clock of its own: the same seed gives the same events.
  */
-#include "encoder/thread/call.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/events.h"
-#include "encoder/drain/drain.h"
 #include "encoder/drain/child.h"
+#include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 
 #include "kernel.h"

@@ -3,12 +3,12 @@
  * that time, once. What the kernel would say is made up here; the files are read
  * with the command's own reader.
  */
-#include "encoder/thread/events.h"
-#include "encoder/thread/room.h"
 #include "encoder/base/futex.h"
 #include "encoder/drain/drain.h"
-#include "encoder/read/trace.h"
 #include "encoder/drain/recording.h"
+#include "encoder/read/trace.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 
 #include "check.h"
 

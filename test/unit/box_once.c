@@ -3,9 +3,10 @@
  * killed there. A status that stood twice was read again behind later events of its thread, which
  * then contradicted it.
  */
+#include "encoder/base/clock.h"
 #include "encoder/thread/batch.h"
-#include "encoder/thread/room.h"
 #include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/switch.h"
 
 #include "encoder/base/box.h"

@@ -4,12 +4,13 @@
  * read by the rules of Go's reader: of all threads the event with the earliest time comes next, and
  * it must always be one that can be.
  */
-#include "encoder/thread/call.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/events.h"
-#include "encoder/drain/drain.h"
 #include "encoder/drain/child.h"
+#include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 
 #include "check.h"

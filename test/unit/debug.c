@@ -3,15 +3,16 @@
  * does so ends by SIGTRAP, and says which. In an ordinary build nothing of this is looked at.
  */
 #include "encoder/base/debug.h"
+#include "encoder/thread/states.h"
 
 #include "check.h"
 
 #include "encoder/base/futex.h"
-#include "encoder/thread/call.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/generation.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
 #include "encoder/thread/switch.h"
 
 #include <fcntl.h>

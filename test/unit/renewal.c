@@ -3,13 +3,14 @@
  * but this one, which is the drain side too and says whether "it is inside". FRESH_STACKS=10000000
  * makes so many.
  */
-#include "encoder/thread/events.h"
-#include "encoder/thread/room.h"
-#include "encoder/drain/drain.h"
 #include "encoder/drain/child.h"
+#include "encoder/drain/drain.h"
 #include "encoder/drain/generation.h"
 #include "encoder/drain/recording.h"
 #include "encoder/drain/ring.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 
 #include "check.h"

@@ -5,11 +5,12 @@
  */
 #pragma once
 
-#include "encoder/thread/call.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 
 #include "check.h"

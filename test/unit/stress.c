@@ -6,11 +6,12 @@
  * else to read; restart: recording stops and starts again all the time, and the file is what was
  * recorded last.
  */
-#include "encoder/thread/call.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 #include "preload/registry/park.h"
 

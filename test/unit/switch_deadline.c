@@ -2,6 +2,7 @@
  * stays inside. */
 #include "check.h"
 
+#include "encoder/base/clock.h"
 #include "encoder/thread/room.h"
 #include "encoder/thread/switch.h"
 

@@ -3,11 +3,12 @@
  * takes what it has written. Here somebody looks after each instruction: what there is to take are
  * batches of whole events, whatever the buffer held before. x86-64 only, which can be stepped.
  */
-#include "encoder/thread/call.h"
-#include "encoder/thread/room.h"
-#include "encoder/thread/events.h"
 #include "encoder/drain/drain.h"
 #include "encoder/drain/recording.h"
+#include "encoder/thread/call.h"
+#include "encoder/thread/events.h"
+#include "encoder/thread/room.h"
+#include "encoder/thread/states.h"
 #include "encoder/thread/switch.h"
 
 #include "check.h"

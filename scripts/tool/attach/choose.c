@@ -2,9 +2,8 @@
 #include "choose.h"
 
 #include "encoder/base/path.h"
-#include "scripts/tool/stacks/system_calls.h"
-
 #include "encoder/read/need.h"
+#include "scripts/tool/stacks/system_calls.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "encoder/base/path.h"
 #include "encoder/format/format.h"
 #include "encoder/read/need.h"
-#include "preload/shared/lock_kind.h"
 #include "preload/shared/leaves.h"
+#include "preload/shared/lock_kind.h"
 
 #include <string.h>
 

@@ -7,10 +7,9 @@
 #include "export_names.h"
 #include "timeline.h"
 
-#include "scripts/tool/json.h"
-
 #include "encoder/base/path.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/json.h"
 
 #include <inttypes.h>
 #include <string.h>

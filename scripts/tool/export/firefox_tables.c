@@ -1,12 +1,11 @@
 /* See firefox_tables.h. */
 #include "firefox_tables.h"
 
-#include "scripts/tool/json.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/path.h"
 #include "encoder/read/need.h"
 #include "encoder/read/shares.h"
+#include "scripts/tool/json.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "encoder/read/shares.h"
-
 #include "export_modules.h"
+
+#include "encoder/read/shares.h"
 
 #include <stdio.h>
 

@@ -5,16 +5,15 @@
  */
 #include "export_stacks.h"
 
-#include "scripts/tool/report/kinds.h"
-#include "scripts/tool/report/reading.h"
-#include "scripts/tool/markup.h"
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/path.h"
 #include "encoder/base/sort.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/markup.h"
+#include "scripts/tool/report/kinds.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/tool.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

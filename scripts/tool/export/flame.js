@@ -1,4 +1,4 @@
-// Search and zoom in a flame graph: what makes the picture of export_flame.c answer.
+// Search and zoom in a flame graph: what makes the picture of flame.c answer.
 'use strict';
 (() => {
   const svg = document.currentScript.ownerSVGElement;

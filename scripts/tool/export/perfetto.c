@@ -8,10 +8,8 @@
 #include "export.h"
 #include "export_modules.h"
 #include "export_names.h"
-#include "timeline.h"
 #include "protobuf.h"
-
-#include "scripts/tool/tool.h"
+#include "timeline.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/base/path.h"

@@ -9,11 +9,10 @@
 #include "export_stacks.h"
 #include "protobuf.h"
 
-#include "scripts/tool/report/reading.h"
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,17 +5,16 @@
 #include "part_of_report.h"
 
 #include "encoder/base/path.h"
-#include "scripts/tool/report/reading.h"
-#include "scripts/tool/rewrite/busiest.h"
-#include "scripts/tool/rewrite/part.h"
+#include "encoder/base/version.h"
+#include "encoder/read/need.h"
 #include "scripts/tool/help.h"
 #include "scripts/tool/json.h"
 #include "scripts/tool/markup.h"
 #include "scripts/tool/replacement.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/rewrite/busiest.h"
+#include "scripts/tool/rewrite/part.h"
 #include "scripts/tool/tool.h"
-
-#include "encoder/read/need.h"
-#include "encoder/base/version.h"
 
 #include <errno.h>
 #include <inttypes.h>

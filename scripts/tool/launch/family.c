@@ -3,11 +3,10 @@
 
 #include "encoder/base/log.h"
 #include "encoder/base/sort.h"
-#include "encoder/drain/live.h"
 #include "encoder/format/format.h"
-#include "preload/shared/options.h"
 #include "preload/shared/census.h"
 #include "preload/shared/descent.h"
+#include "preload/shared/options.h"
 #include "scripts/tool/parent.h"
 #include "scripts/tool/recover/boxed.h"
 #include "scripts/tool/recover/clean.h"

@@ -3,14 +3,12 @@
 
 #include "naming.h"
 
-#include "scripts/tool/copy.h"
-#include "scripts/tool/tool.h"
-
+#include "encoder/file/v1/pages.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/v1_records.h"
-#include "encoder/file/v1/pages.h"
+#include "scripts/tool/copy.h"
+#include "scripts/tool/tool.h"
 #include "symbolize/elf/files.h"
-#include "symbolize/elf/loading.h"
 #include "symbolize/symbolize.h"
 
 #include <errno.h>

@@ -4,9 +4,8 @@
 #include "encoder/read/bytes.h"
 #include "encoder/read/trace.h"
 #include "encoder/read/v1_records.h"
-#include "symbolize/made/made.h"
 #include "symbolize/elf/modules.h"
-#include "symbolize/elf/loading.h"
+#include "symbolize/made/made.h"
 
 #include <stdio.h>
 

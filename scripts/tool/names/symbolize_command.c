@@ -6,13 +6,12 @@
 #include "naming.h"
 
 #include "scripts/tool/ask.h"
-#include "scripts/tool/recover/recover.h"
-#include "scripts/tool/replacement.h"
 #include "scripts/tool/help.h"
 #include "scripts/tool/package.h"
+#include "scripts/tool/recover/recover.h"
+#include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
 #include "scripts/tool/written.h"
-
 #include "symbolize/elf/files.h"
 #include "symbolize/made/perf_map.h"
 #include "symbolize/symbolize.h"

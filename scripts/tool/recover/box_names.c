@@ -2,12 +2,11 @@
 #include "box_names.h"
 
 #include "encoder/base/strbuf.h"
+#include "encoder/file/frames.h"
 #include "encoder/read/need.h"
 #include "preload/shared/leaves.h"
 #include "symbolize/phrases.h"
 #include "symbolize/symbolize.h"
-#include "encoder/base/clock.h"
-#include "encoder/file/frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* Names for the stacks of a process that is gone, from the files that it had loaded. */
 #pragma once
 
-#include "symbolize/elf/modules.h"
-#include "encoder/base/clock.h"
 #include "encoder/file/frames.h"
+#include "symbolize/elf/modules.h"
 
 void gt_recovered_module(const struct gt_boxed_module *module);
 

@@ -3,11 +3,8 @@
 
 #include "box_names.h"
 
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/era.h"
 #include "encoder/base/sort.h"
-#include "encoder/thread/held.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
 #include "encoder/thread/stacks.h"
@@ -15,6 +12,7 @@
 #include "encoder/thread/texts.h"
 #include "encoder/thread/writer.h"
 #include "preload/shared/leaves.h"
+#include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,10 @@
 /* Reads the black box of a process that is gone. The box may be damaged, so all is checked. */
 #pragma once
 
-#include "encoder/thread/buffers.h"
-#include "encoder/drain/live.h"
-
 #include "encoder/base/memo.h"
+#include "encoder/drain/live.h"
 #include "encoder/format/format.h"
+#include "encoder/thread/buffers.h"
 
 #include <sys/stat.h>
 

@@ -4,11 +4,10 @@
 #include "boxed.h"
 #include "recover.h"
 
-#include "scripts/tool/parent.h"
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/parent.h"
+#include "scripts/tool/tool.h"
 
 #include <dirent.h>
 #include <errno.h>

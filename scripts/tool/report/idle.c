@@ -1,8 +1,9 @@
 /* See idle.h. */
-#include "idle_private.h"
+#include "idle.h"
 
 #include "call_places.h"
 #include "frame_code.h"
+#include "idle_private.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"

@@ -3,10 +3,10 @@
 
 #include "call_places.h"
 #include "table.h"
-#include "scripts/tool/json.h"
-#include "scripts/tool/tool.h"
 
 #include "encoder/base/sort.h"
+#include "scripts/tool/json.h"
+#include "scripts/tool/tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

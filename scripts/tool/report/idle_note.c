@@ -1,8 +1,8 @@
 /* Notes each wait: see idle_private.h. */
-#include "idle_private.h"
-
 #include "call_places.h"
 #include "frame_code.h"
+#include "idle.h"
+#include "idle_private.h"
 #include "roles.h"
 
 #include "encoder/base/hash.h"

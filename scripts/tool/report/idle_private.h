@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "idle.h"
 #include "whole.h"
 
 /* The way in which a call waits. LISTEN: for events from outside, however rare they are. */

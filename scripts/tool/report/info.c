@@ -7,15 +7,14 @@
 #include "short_name.h"
 #include "table.h"
 
-#include "scripts/tool/json.h"
-#include "scripts/tool/fold.h"
-#include "scripts/tool/help.h"
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 #include "encoder/read/validity.h"
+#include "scripts/tool/fold.h"
+#include "scripts/tool/help.h"
+#include "scripts/tool/json.h"
+#include "scripts/tool/tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /* See select.h. */
 #include "select.h"
 
+#include "call_places.h"
 #include "frame_code.h"
 #include "idle.h"
-#include "call_places.h"
 #include "reading.h"
 #include "short_name.h"
-#include "scripts/tool/tool.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <regex.h>
 #include <stdio.h>

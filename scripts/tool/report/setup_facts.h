@@ -1,6 +1,7 @@
 /* With what a trace was recorded (encoder/format/setup.h), for commands that show it. */
 #pragma once
 
+#include "encoder/format/setup.h"
 #include "encoder/read/threads.h"
 
 /* The facts as printable texts; NULL: not known. */

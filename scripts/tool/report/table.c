@@ -1,15 +1,15 @@
 /* See table.h. */
 #include "table.h"
 
-#include "frame_code.h"
 #include "call_places.h"
+#include "frame_code.h"
 #include "reading.h"
 #include "select.h"
+
+#include "encoder/base/utf8.h"
 #include "scripts/tool/fold.h"
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
-
-#include "encoder/base/utf8.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
 
 #include "select.h"
 #include "table.h"
-#include "scripts/tool/tool.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <stdlib.h>
 

@@ -7,13 +7,13 @@
 #include "roles.h"
 #include "select.h"
 #include "table.h"
-#include "scripts/tool/tool.h"
 #include "top_waiting.h"
 #include "whole.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>

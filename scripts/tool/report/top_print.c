@@ -1,20 +1,20 @@
 /* See top_print.h. */
 #include "top_print.h"
 
+#include "call_places.h"
 #include "idle_line.h"
 #include "kinds.h"
 #include "nameless.h"
-#include "call_places.h"
 #include "reading.h"
 #include "select.h"
 #include "short_name.h"
 #include "table.h"
 #include "top_sched.h"
 #include "top_waiting.h"
-#include "scripts/tool/tool.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #include "top_sched.h"
 
 #include "table.h"
-#include "scripts/tool/tool.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <stdlib.h>
 

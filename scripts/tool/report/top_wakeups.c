@@ -4,9 +4,9 @@
 #include "roles.h"
 #include "table.h"
 #include "top_waiting.h"
-#include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <stdlib.h>
 #include <string.h>

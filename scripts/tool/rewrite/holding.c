@@ -3,10 +3,9 @@
 
 #include "steps.h"
 
-#include "scripts/tool/report/reading.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/reading.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,16 +11,16 @@
 #include "rewriting.h"
 #include "waking.h"
 
-#include "scripts/tool/replacement.h"
-#include "scripts/tool/report/reading.h"
-#include "scripts/tool/tool.h"
-#include "scripts/tool/written.h"
-
 #include "encoder/base/path.h"
 #include "encoder/base/queue.h"
 #include "encoder/base/sort.h"
 #include "encoder/base/utf8.h"
+#include "encoder/format/setup.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/replacement.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 
 #include <stdio.h>
 #include <stdlib.h>

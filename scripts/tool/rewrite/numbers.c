@@ -1,14 +1,13 @@
 /* See numbers.h. */
 #include "numbers.h"
 
+#include "encoder/format/lock_texts.h"
+#include "encoder/read/need.h"
+#include "encoder/thread/held.h"
+#include "encoder/thread/procs.h"
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/short_name.h"
 #include "scripts/tool/tool.h"
-
-#include "encoder/thread/held.h"
-#include "encoder/thread/procs.h"
-#include "encoder/read/need.h"
-#include "encoder/format/lock_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

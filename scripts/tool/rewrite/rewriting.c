@@ -6,9 +6,9 @@
 #include "joining.h"
 #include "steps.h"
 
-#include "encoder/thread/procs.h"
-#include "encoder/read/need.h"
 #include "encoder/read/account_rows.h"
+#include "encoder/read/need.h"
+#include "encoder/thread/procs.h"
 
 #include <stdlib.h>
 

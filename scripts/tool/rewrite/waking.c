@@ -3,12 +3,10 @@
 
 #include "channel_calls.h"
 
-#include "scripts/tool/report/reading.h"
-
 #include "encoder/base/sort.h"
-#include "encoder/thread/held.h"
-#include "encoder/read/need.h"
 #include "encoder/format/lock_texts.h"
+#include "encoder/read/need.h"
+#include "scripts/tool/report/reading.h"
 
 #include <stdlib.h>
 #include <string.h>

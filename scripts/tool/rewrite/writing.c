@@ -1,24 +1,24 @@
 /* See writing.h. Replaces the recording threads and the drain side of a recording. */
 #include "writing.h"
 
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/clock.h"
 #include "encoder/base/hash.h"
 #include "encoder/base/varint.h"
-#include "encoder/file/frames.h"
-#include "encoder/thread/held.h"
-#include "encoder/file/output.h"
-#include "encoder/thread/procs.h"
-#include "encoder/read/need.h"
 #include "encoder/cpu/merge.h"
 #include "encoder/cpu/samples.h"
+#include "encoder/file/frames.h"
+#include "encoder/file/output.h"
+#include "encoder/file/v1/v1.h"
+#include "encoder/file/v2.h"
+#include "encoder/format/setup.h"
+#include "encoder/read/need.h"
+#include "encoder/thread/held.h"
+#include "encoder/thread/procs.h"
 #include "encoder/thread/stacks.h"
 #include "encoder/thread/strings.h"
 #include "encoder/thread/texts.h"
-#include "encoder/file/v1/v1.h"
-#include "encoder/file/v2.h"
 #include "encoder/thread/writer.h"
+#include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,18 +1,17 @@
 /* See import.h. */
 #include "import.h"
 
+#include "insert.h"
+#include "stack_rows.h"
+
+#include "encoder/base/version.h"
+#include "encoder/read/need.h"
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/report/roles.h"
 #include "scripts/tool/report/setup_facts.h"
-#include "insert.h"
-#include "stack_rows.h"
-#include "scripts/tool/tool.h"
-
-#include "encoder/read/need.h"
-#include "encoder/base/version.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  * copied when the process runs on.
  */
 #include "python_threads.h"
+
 #include "visit.h"
 
 #include "encoder/base/sort.h"

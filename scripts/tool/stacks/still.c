@@ -1,8 +1,6 @@
 /* See still.h. */
 #include "still.h"
 
-#include "encoder/read/need.h"
-
 #include <string.h>
 #include <unistd.h>
 

@@ -7,14 +7,11 @@
 #include "loaded.h"
 #include "python_threads.h"
 
-#include "scripts/tool/tool.h"
-
+#include "encoder/read/need.h"
 #include "symbolize/dwarf/demangle.h"
 #include "symbolize/elf/elfutils.h"
 #include "symbolize/python/python.h"
 #include "symbolize/symbolize.h"
-
-#include "encoder/read/need.h"
 
 #include <string.h>
 

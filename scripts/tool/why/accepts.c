@@ -1,9 +1,8 @@
 /* See accepts.h. */
 #include "accepts.h"
 
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/read/need.h"
+#include "scripts/tool/report/roles.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,10 @@
 /* See asked.h. */
 #include "asked.h"
 
-#include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include <stdlib.h>
 #include <string.h>

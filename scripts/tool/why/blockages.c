@@ -2,14 +2,12 @@
  * Why some pieces of a loop's work took much longer than others: the path of each slow piece leads
  * to a cause, and the page has one line for all pieces with one cause. See loops.h.
  */
-#include "loops.h"
-
 #include "cpu_samples.h"
-
-#include "scripts/tool/tool.h"
+#include "loops.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /* See connected.h. */
 #include "connected.h"
 
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/roles.h"
 
 #include <stdlib.h>
 

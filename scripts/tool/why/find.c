@@ -7,14 +7,12 @@
 #include "rests.h"
 #include "wakers.h"
 
+#include "encoder/read/need.h"
 #include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/frame_code.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/report/roles.h"
 #include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
-
-#include "encoder/read/need.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,19 +3,18 @@
 
 #include "accepts.h"
 #include "arenas.h"
-#include "interpreter_lock.h"
 #include "hand_overs.h"
 #include "herds.h"
+#include "interpreter_lock.h"
 #include "omp_shares.h"
 #include "series.h"
 #include "short_sections.h"
 #include "spinning.h"
 
 #include "encoder/base/path.h"
-#include "scripts/tool/tool.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/tool.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

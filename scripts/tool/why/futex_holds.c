@@ -1,10 +1,9 @@
 /* See futex_holds.h. */
 #include "futex_holds.h"
 
-#include "scripts/tool/report/call_places.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,17 +4,16 @@
 #include "early_holds.h"
 #include "futex_holds.h"
 
-#include "scripts/tool/report/frame_code.h"
-#include "scripts/tool/report/idle.h"
-#include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/reading.h"
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/sort.h"
 #include "encoder/base/varint.h"
 #include "encoder/format/channel.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/frame_code.h"
+#include "scripts/tool/report/idle.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/report/roles.h"
 
 #include <ctype.h>
 #include <stdlib.h>

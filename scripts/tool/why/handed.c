@@ -4,11 +4,10 @@
 #include "partners.h"
 #include "reaped.h"
 
-#include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include <stdlib.h>
 

@@ -3,14 +3,13 @@
 
 #include "rests.h"
 
-#include "scripts/tool/report/frame_code.h"
-#include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/lengths.h"
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/frame_code.h"
+#include "scripts/tool/report/lengths.h"
+#include "scripts/tool/report/roles.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,10 @@
 /* See loops.h. */
 #include "loops.h"
 
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/roles.h"
 
 #include <inttypes.h>
 #include <stdio.h>

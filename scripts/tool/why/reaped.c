@@ -3,11 +3,10 @@
 
 #include "partners.h"
 
-#include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/roles.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/roles.h"
 
 #include <stdlib.h>
 #include <string.h>

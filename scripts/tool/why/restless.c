@@ -1,8 +1,6 @@
 /* See restless.h. */
 #include "restless.h"
 
-#include "scripts/tool/tool.h"
-
 #include "encoder/read/need.h"
 
 #include <inttypes.h>

@@ -1,10 +1,9 @@
 /* See short_sections.h. */
 #include "short_sections.h"
 
+#include "encoder/read/need.h"
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/roles.h"
-
-#include "encoder/read/need.h"
 
 struct look {
     struct gt_short_sections found;

@@ -1,10 +1,9 @@
 /* See slots.h. */
 #include "slots.h"
 
-#include "scripts/tool/report/call_places.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,9 @@
 
 #include "reaped.h"
 
-#include "scripts/tool/report/call_places.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,11 @@
 /* See standstill.h. */
 #include "standstill.h"
 
+#include "encoder/read/need.h"
 #include "scripts/tool/report/call_places.h"
 #include "scripts/tool/report/deadlocks.h"
 #include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/roles.h"
-
-#include "encoder/read/need.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* See starved.h. */
 #include "starved.h"
 
-#include "scripts/tool/report/call_places.h"
-
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
 
 #include <stdlib.h>
 

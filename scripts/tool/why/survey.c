@@ -4,12 +4,11 @@
 #include "cpu_use.h"
 #include "joins.h"
 
-#include "scripts/tool/report/call_places.h"
-#include "scripts/tool/report/in_kernel.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
+#include "scripts/tool/report/in_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,10 @@
 /* See timeline_json.h. */
 #include "timeline_json.h"
 
-#include "scripts/tool/json.h"
-#include "scripts/tool/report/select.h"
-
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/json.h"
+#include "scripts/tool/report/select.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "off_path.h"
 #include "polls.h"
-#include "sharing.h"
 #include "replay.h"
+#include "sharing.h"
 
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"

@@ -1,8 +1,8 @@
 /* What would help, and how much: changes to the run, each tried in a replay. */
 #pragma once
 
-#include "drained.h"
 #include "critical_path.h"
+#include "drained.h"
 #include "starved.h"
 #include "survey.h"
 

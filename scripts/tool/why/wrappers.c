@@ -1,11 +1,10 @@
 /* See wrappers.h. */
 #include "wrappers.h"
 
-#include "scripts/tool/report/call_places.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/base/sort.h"
 #include "encoder/read/need.h"
+#include "scripts/tool/report/call_places.h"
 
 #include <stdlib.h>
 #include <string.h>
