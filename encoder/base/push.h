@@ -1,4 +1,7 @@
-/* Lists that threads push onto without a lock, and from which no item is taken alone. */
+/*
+ * Pushes onto a list without a lock. Other code walks such a list or takes it whole, but never
+ * takes a single item, so that no ABA problem arises.
+ */
 #pragma once
 
 #include <stdatomic.h>

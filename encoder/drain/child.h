@@ -1,4 +1,8 @@
-/* What a forked child keeps of its parent's encoder. */
+/*
+ * Resets the encoder in a forked child. The child keeps the tables of stacks and strings, and the
+ * number of the generation. It keeps no buffers, writers, files or recordings, and its locks are
+ * free.
+ */
 #pragma once
 
 /*

@@ -1,6 +1,6 @@
 /*
- * The life of a call into the kernel that is too short to be an event: rule 5 of writer.h, a
- * function for each word. What is written of other calls is in states.h.
+ * Announces and withdraws a call into the kernel (writer.h, rule 5). Most calls are too short for
+ * an event. states.h has the functions that write a longer call.
  */
 #pragma once
 

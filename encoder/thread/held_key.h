@@ -1,4 +1,8 @@
-/* What a writer and the table of strings keep of the locks in waits: held.h says why. */
+/*
+ * The key of a text about a lock, such as "G7 committer, cache_lock". The table of strings has the
+ * key in place of the text (held.h). Each writer caches its thread's last keys, so that the thread
+ * need not search the table.
+ */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /*
- * The move of one writer to the next generation: rules 1 and 2 of writer.h. Its owner moves it
- * (gt_move_self); the drain side does so for a silent thread, by the other functions (switch.c).
+ * Moves one writer to the next generation (writer.h, rules 1 and 2). The writer's owner calls
+ * gt_move_self. The drain side moves the writer of a silent thread by the other functions
+ * (switch.c).
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * How an event is put into a writer's buffer: gt_put_at, the arguments, gt_put_end. By w's owner,
- * pinned, or by w's switcher.
+ * How an event is put into a writer's buffer: gt_put_at, the arguments, gt_put_end. Called by the
+ * writer's owner while it has pinned the generation, or by the writer's switcher (writer.h, rules 1
+ * and 2).
  */
 #pragma once
 

@@ -1,12 +1,11 @@
 /*
- * The stack table: a list of PCs ↔ one id, as long as its era lasts (era.h). Any thread looks up
- * and inserts; the drain side walks the table.
+ * The stack table gives each list of PCs one id, valid until its era is freed (era.h). Any thread
+ * may look up and insert; only the drain side walks the table.
  *
- * | operation | against lookup | against insert | against drain's walk |
- * |---|---|---|---|
- * | lookup (acquire load of the bucket and links) | nothing | sees a whole entry or none | nothing
- * | | insert (release CAS of the bucket) | pairs with its acquire | CAS retry; the same stack twice
- *   is harmless (two ids) | pairs with its acquire |
+ * - A lookup loads the bucket with acquire: it sees a whole entry or none.
+ * - An insertion publishes the entry by a release CAS of the bucket, again until that succeeds. Two
+ *   threads that insert the same stack make two ids, which is harmless.
+ * - The drain side's walk loads the bucket with acquire, as a lookup does.
  *
  * Entries are immutable except for `used`, `written` and `epoch`. `epoch` may be any epoch in which
  * the PCs belong to the same code. Entries are freed with their era.

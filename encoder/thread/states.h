@@ -1,8 +1,9 @@
 /*
  * The states of goroutines, and the events that a writer's switcher writes, too: the statuses with
- * which a generation begins, and what ends it. By w's owner, pinned, or by w's switcher.
+ * which a generation begins, and what ends it. Called by the writer's owner while it has pinned the
+ * generation, or by the writer's switcher (writer.h, rules 1 and 2).
  *
- * _locked: with the lock of the goroutine.
+ * Functions named ..._locked need the lock of the goroutine (g.lock).
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * How threads begin and end in the trace: the structs of thread.h, who gets one when, and what
- * notices the end of a thread.
+ * When a thread gets its struct gt_thread, how it begins and ends in the trace, and how the library
+ * notices its end.
  */
 #pragma once
 

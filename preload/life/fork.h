@@ -1,6 +1,6 @@
 /*
- * Forks: the locks that are taken around a fork, and how a child notices that it is one. What it
- * keeps of its parent's state: inherit.h.
+ * Forks: the locks that are taken around a fork, and how a child notices that it is one.
+ * preload/top/inherit.c lists the state that the child resets.
  */
 #pragma once
 

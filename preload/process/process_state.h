@@ -1,4 +1,7 @@
-/* What this process is for the tracer: its state, which every file may ask for. */
+/*
+ * The state of this process: whether it is followed, whether it has a drain thread, whether it is
+ * ending. Any file may read it.
+ */
 #pragma once
 
 #include <stdatomic.h>

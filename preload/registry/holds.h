@@ -1,4 +1,7 @@
-/* The hot locks that a thread holds: see hot.h. */
+/*
+ * The hot locks that one thread holds, and since when. waits/hot.c fills this in. It stands in this
+ * room, below thread.h, because struct gt_thread contains it.
+ */
 #pragma once
 
 #include <stdbool.h>

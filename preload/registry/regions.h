@@ -1,4 +1,7 @@
-/* The regions that a thread has open: see annotate.c. */
+/*
+ * The regions of gotrace.h that one thread has open. hooks/annotate.c fills this in. It stands in
+ * this room, below thread.h, because struct gt_thread contains it.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,12 @@
 /*
  * Semaphores that serve as locks, such as CPython's threading.Lock up to 3.12, and their holders.
  * A sem_t names no owner. While one is hot (hot.h), its takers are noted. It is taken for a lock
- * once threads have posted what they took themselves, several times in a row. It is none, from then
- * on, when it begins with another number of tokens than one, when a thread takes a token while
- * another one has it, or posts one that another thread took.
+ * once threads have posted what they took themselves, several times in a row. Until it is
+ * initialised again, a semaphore is never a lock after one of these:
+ *
+ * - It was initialised with a value other than 1.
+ * - A thread took a token while a thread had one.
+ * - A thread posted a token that another thread took.
  *
  * Each slot of the registry remembers one semaphore; of a second one nothing is known. Any context.
  */

@@ -1,12 +1,13 @@
 /*
  * A call into the kernel as a slice of the trace: a system call, or a wait for the network. All
  * hooks of such calls use this. A call shorter than GOTRACE_SYSCALL_MIN is not written, unless it
- * is still running when the generation or the program ends. Readers need to know that a thread
- * accepts connections, makes some, or has an address that others can send to first. So a short
- * accept or connect is written if it succeeds, too, as a call that did not wait; and so is a bind
- * of a datagram socket to an address that the program chose. A thread writes at most one of each
- * kind a millisecond. The bind of a stream socket says nothing: only an accept shows that a client
- * came. A bind is written once it is over.
+ * is still running when the generation or the program ends.
+ *
+ * A short accept or connect is written, too, if it succeeds, as a call that did not wait: readers
+ * need to know that the thread is a server or a client. For the same reason the bind of a datagram
+ * socket to an address that the program chose is written, once it is over: others can send to that
+ * address first. The bind of a stream socket says nothing: only an accept shows that a client came.
+ * A thread writes at most one short call of each of these kinds a millisecond.
  */
 #pragma once
 
