@@ -195,6 +195,9 @@ $(B)/encoder/base/version.o: scripts/CHANGELOG.md
 $(B)/scripts/tool/export/flame.o: scripts/tool/export/flame.js
 $(B)/scripts/tool/html/report_command.o: $(wildcard scripts/tool/html/report.*)
 
+# Variables that close themselves at a block's end need nothing of libgcc_s, as nothing unwinds the command.
+$(B)/scripts/tool/%.o: REQUIRED += -fno-exceptions
+
 $(TOOL): $(tool_obj)
 	@mkdir -p $(@D)
 	$(call run,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
@@ -266,4 +269,4 @@ clean: ## remove everything built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
 
--include $(shell find $(B) -path $(B)/sources -prune -o -name '*.d' -type f -print 2>/dev/null)
+-include $(shell find $(B) \( -path $(B)/sources -o -path $(B)/failures \) -prune -o -name '*.d' -type f -print 2>/dev/null)
