@@ -325,6 +325,8 @@ def test_manual_pages_show_the_heads_of_today(traced):
     trace = record(traced, "go1.23", "incidents", "fsync", "600", GOTRACE_SCHED="on", GOTRACE_CPU_HZ="500").trace
     argvs = [["info"], ["info", "--wide"], ["why"], ["top", "--wide"], *(["top", *mode] for mode in MODES)]
     printed = {" ".join(argv): heads(proc.run([GOTRACE, *argv, trace]).stdout) for argv in argvs}
+    busy = record(traced, "go1.23", "cpu", "1", GOTRACE_CPU_HZ="200").trace  # the other program may get no CPU sample
+    printed["top --cpu"] = heads(proc.run([GOTRACE, "top", "--cpu", busy]).stdout)
     known = set().union(*printed.values())
     pages = {path.name: path.read_text() for path in sorted((ROOT / "scripts/man").glob("gotrace*.md"))}
     shown = {(name, head) for name, text in pages.items() for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for head in heads(block)}
