@@ -5,13 +5,13 @@ import re
 import pytest
 
 from lib import PROGRAMS, ROOT, SOURCES, gotools, proc
-from test_symbolize_later import LIBRARY
+from test_symbolize_later import made_library
 
 GOTRACE = ROOT / "scripts/gotrace"
 LATER = {"GOTRACE_NAMES": "later"}
 MAIN = SOURCES / "names_later/waits.c"
 LINE = {word: next(i for i, line in enumerate(MAIN.read_text().splitlines(), 1) if f"// {word}" in line) for word in ("WANT", "SIGNAL", "OUTER")}
-NAMED = [("inner", 6), ("hidden", 10), ("outer", 15), ("main", LINE["OUTER"])]
+NAMED = [("inner", 13), ("hidden", 18), ("outer", 24), ("main", LINE["OUTER"])]
 ADDRESSES = [r"libx\.so\+0x", r"prog\+0x"]  # `inner` is no frame of its own there
 
 
@@ -19,7 +19,7 @@ ADDRESSES = [r"libx\.so\+0x", r"prog\+0x"]  # `inner` is no frame of its own the
 def built(tmp_path_factory):
     """The program; `libx.so` lies beside it."""
     directory = tmp_path_factory.mktemp("later")
-    library = proc.compile(LIBRARY, directory / "libx.so", "-shared", "-fPIC", "-Wl,--build-id")
+    library = made_library(directory / "libx.so")
     return proc.compile(MAIN, directory / "prog", "-Wl,--build-id", "-pthread", library, f"-Wl,-rpath,{directory}")
 
 
@@ -61,7 +61,7 @@ def test_as_if_it_had_been_at_once(traced, tmp_path, built, format):
         check_reports(trace)
     for trace in now, later:
         text = tool("top", "--kind=sleep", trace).stdout
-        assert "nanosleep <- inner (libx.so.c:6)" in text, text
+        assert "nanosleep <- inner (inlined.c:13)" in text, text
     assert later.read_bytes() == before, "reading changes nothing"
     assert tool("symbolize", "-o", named, later).stderr.endswith("addresses named\n")
     for words in b"gotrace-later", b"gotrace-function", b"gotrace-variable", b"gotrace-place":
@@ -131,14 +131,14 @@ def test_no_more_frames_than_viewers_take(traced, tmp_path, format, how):
 
 def test_another_build_by_now(traced, tmp_path):
     """Its code stays addresses, which is said; unchanged code has its names."""
-    library = proc.compile(LIBRARY, tmp_path / "libx.so", "-shared", "-fPIC", "-Wl,--build-id")
+    library = made_library(tmp_path / "libx.so")
     source = "void outer(void);\nint main(void) { outer(); return 0; } // line 2\n"
     program = proc.compile(source, tmp_path / "prog", "-Wl,--build-id", library, f"-Wl,-rpath,{tmp_path}")
     trace = traced([program], env=LATER).ok().trace
     kept = tmp_path / "debug"
     kept.mkdir()
     library.rename(kept / "libx.so")
-    proc.compile(LIBRARY.replace("1000000", "2000000"), tmp_path / "libx.so", "-shared", "-fPIC", "-Wl,--build-id")
+    made_library(tmp_path / "libx.so", "-DROUNDS=1")
     result = tool("top", "--kind=sleep", trace)
     assert f"gotrace: {library} is another build by now" in result.stderr and result.stderr.count("\n") == 1, result
     assert "nanosleep <- libx.so+0x" in result.stdout and "inner" not in result.stdout
@@ -151,7 +151,7 @@ def test_another_build_by_now(traced, tmp_path):
     tool("symbolize", f"--debug-dir={kept}", trace)
     assert b"gotrace-later" not in trace.read_bytes()
     result = tool("top", "--kind=sleep", trace)
-    assert "nanosleep <- inner (libx.so.c:6)" in result.stdout and not result.stderr, result
+    assert "nanosleep <- inner (inlined.c:13)" in result.stdout and not result.stderr, result
 
 
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
@@ -159,14 +159,14 @@ def test_libraries_that_were_unloaded(traced, tmp_path, format):
     """One after the other at one address: each has its own names. One has no build ID: it has them at once."""
     libraries = []
     for name, flag in ("liba.so", "--build-id"), ("libb.so", "--build-id"), ("libc.so", "--build-id=none"):
-        source = LIBRARY.replace("inner", f"inner_{name[3]}").replace("hidden", f"hidden_{name[3]}")
-        libraries.append(proc.compile(source, tmp_path / name, "-shared", "-fPIC", f"-Wl,{flag}"))
+        names = [f"-D{function}={function}_{name[3]}" for function in ("inner", "hidden")]
+        libraries.append(made_library(tmp_path / name, *names, f"-Wl,{flag}"))
     trace = traced([PROGRAMS / "loader", *libraries], env={"GOTRACE_FORMAT": format, **LATER}).ok().trace
     data = trace.read_bytes()
     assert [f"inner_{x}".encode() in data for x in "abc"] == [False, False, True]
     tool("symbolize", trace)
     names = [stack[:3] for stack in sleeps(trace)]
-    assert names == [[(f"inner_{x}", 6), (f"hidden_{x}", 10), ("outer", 15)] for x in "abc"]
+    assert names == [[(f"inner_{x}", 13), (f"hidden_{x}", 18), ("outer", 24)] for x in "abc"]
 
 
 @pytest.mark.parametrize("format", ["go1.19", "go1.23"])

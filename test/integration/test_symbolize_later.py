@@ -29,7 +29,7 @@ def split(path, debug):
 
 
 def made_library(path, *flags):
-    return proc.compile(SOURCES / "symbols/inlined.c", path, "-DAPART", "-Dmiddle=hidden", *flags, "-shared", "-fPIC", "-Wl,--build-id")
+    return proc.compile(SOURCES / "symbols/inlined.c", path, "-DAPART", "-Dmiddle=hidden", "-shared", "-fPIC", "-Wl,--build-id", *flags)
 
 
 @pytest.fixture

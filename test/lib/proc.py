@@ -195,7 +195,12 @@ def until(condition, seconds=30, *, child=None, pause=0.01):
 def drain_thread(pid):
     """The folder below /proc of the library's thread, as soon as there is exactly one thread that calls itself so."""
     tasks = pathlib.Path(f"/proc/{pid}/task")
-    named = lambda: [task for task in tasks.iterdir() if (task / "comm").read_text() == "gotrace\n"]
+
+    def name(task):
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            return (task / "comm").read_text()
+
+    named = lambda: [task for task in tasks.iterdir() if name(task) == "gotrace\n"]
     return until(lambda: len(found := named()) == 1 and found[0])
 
 
